@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -35,7 +34,13 @@ type Set struct {
 // problems of all files. Set.Check selects those that concern a phase.
 func LoadDir(dir string) (Set, []Problem) {
 	s := Set{dir: dir, specs: map[int]Spec{}}
-	names, err := names(dir)
+	names, err := hostfs.Names(dir, ".", 10*MaxPhase)
+	switch {
+	case errors.Is(err, hostfs.ErrAbsent):
+		err = errors.New("the directory does not exist")
+	case errors.Is(err, hostfs.ErrNotRegular):
+		err = errors.New("it is a link, or not a directory")
+	}
 	if err != nil {
 		s.report("", 0, "directory", err.Error(), "put the specs there as phase1.md, phase2.md, …")
 		return s, s.problems
@@ -72,25 +77,6 @@ func (s Set) Keep(n int) error {
 }
 
 func (s Set) path(name string) string { return filepath.Join(s.dir, name) }
-
-// names returns the names in a directory that is not a link.
-func names(dir string) (names []string, err error) {
-	info, err := os.Lstat(dir)
-	if os.IsNotExist(err) {
-		return nil, errors.New("the directory does not exist")
-	}
-	if err == nil && !info.IsDir() {
-		return nil, errors.New("it is a link, or not a directory")
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("cannot be read: %w", err)
-	}
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names, nil
-}
 
 // specName matches the name of a spec and similar names. If phase01.md next to phase1.md were
 // ignored, users would miss it.
@@ -196,25 +182,15 @@ func (s Set) Problems() []Problem { return slices.Clone(s.problems) }
 // Check returns the problems that prevent phase n from starting: those of its spec, of earlier
 // specs and of the numbering. UpTo(n) is complete if it returns none.
 func (s Set) Check(n int) []Problem {
+	stops := Set{dir: s.dir}
 	if n < 1 || n > MaxPhase {
-		return []Problem{{
-			File:  s.dir,
-			Phase: n,
-			Code:  "gap",
-			Fatal: true,
-			Text:  fmt.Sprintf("%d is not a phase: they are numbered from 1 to %d", n, MaxPhase),
-		}}
+		stops.report("", n, "gap", fmt.Sprintf("%d is not a phase: they are numbered from 1 to %d", n, MaxPhase), "")
+		return stops.problems
 	}
-	stops := slices.DeleteFunc(s.Problems(), func(p Problem) bool { return !p.Fatal || p.Phase > n })
-	if len(stops) == 0 && !slices.Contains(s.numbers, n) {
-		stops = append(stops, Problem{
-			File:  s.dir,
-			Phase: n,
-			Code:  "gap",
-			Fatal: true,
-			Text:  fmt.Sprintf("phase %d has no spec, the last one is %s", n, fileOf(len(s.numbers))),
-			Hint:  "write " + fileOf(len(s.numbers)+1),
-		})
+	stops.problems = slices.DeleteFunc(s.Problems(), func(p Problem) bool { return !p.Fatal || p.Phase > n })
+	if last := len(s.numbers); len(stops.problems) == 0 && !slices.Contains(s.numbers, n) {
+		stops.report("", n, "gap", fmt.Sprintf("phase %d has no spec, the last one is %s", n, fileOf(last)),
+			"write "+fileOf(last+1))
 	}
-	return stops
+	return stops.problems
 }

@@ -21,7 +21,7 @@ func TestIDFileNotWritable(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot keep the ids of the contracts: ") || idsOf(s, 1) != "C1" {
 		t.Errorf("%v %v", err, idsOf(s, 1))
 	}
-	if names, _ := names(dir); len(names) != 1 {
+	if names, _ := os.ReadDir(dir); len(names) != 1 {
 		t.Errorf("it left %v", names)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"abl/internal/hostfs"
 )
 
 // keepIDs reads the specs of a directory and keeps the ids of phases 1 to n.
@@ -181,7 +183,7 @@ func TestIDsWithoutWriting(t *testing.T) {
 	if len(problems) > 0 || idsOf(s, 1) != "C1" {
 		t.Errorf("%v %v", idsOf(s, 1), problems)
 	}
-	if names, _ := names(dir); !slices.Equal(names, []string{"phase1.md"}) {
+	if names, _ := hostfs.Names(dir, ".", 10); !slices.Equal(names, []string{"phase1.md"}) {
 		t.Errorf("there is %v", names)
 	}
 	save(t, dir, 1, "b → 2", "c → 3")

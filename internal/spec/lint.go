@@ -28,8 +28,12 @@ func (s Set) Lint() []Problem {
 				`write a section "## Context" with the intent and the decisions`)
 		}
 		for _, c := range spec.Contracts {
+			before := len(r.problems)
 			r.lintContract(c)
 			r.compareWithEarlier(c, seen)
+			for i := range r.problems[before:] {
+				r.problems[before+i].Contract = c.ID
+			}
 		}
 		all = append(all, r.problems...)
 	}
@@ -62,33 +66,16 @@ func (r *reader) lintContract(c Contract) {
 		found := strings.TrimSpace(s.words.FindString(text))
 		if found != "" && !reported[s.code] && !(s.code == "absence" && (c.Absence || answers)) {
 			reported[s.code] = true
-			r.report(Problem{
-				Line:     c.Line,
-				Contract: c.ID,
-				Code:     s.code,
-				Text:     fmt.Sprintf("%s %s: %q", c.ID, s.text, found),
-				Hint:     s.hint,
-			})
+			r.warn(c.Line, s.code, fmt.Sprintf("%s %s: %q", c.ID, s.text, found), s.hint)
 		}
 	}
 	if labelOf(c.Action).role == resultRole {
-		r.report(Problem{
-			Line:     c.Line,
-			Contract: c.ID,
-			Code:     "label-action",
-			Text: c.ID + " has a result before its arrow: " +
-				quote(c.Action),
-			Hint: "write the action there, or leave out the arrow",
-		})
+		r.warn(c.Line, "label-action", c.ID+" has a result before its arrow: "+quote(c.Action),
+			"write the action there, or leave out the arrow")
 	}
 	if c.Absence && answers {
-		r.report(Problem{
-			Line:     c.Line,
-			Contract: c.ID,
-			Code:     "absence-answer",
-			Text:     c.ID + " is marked (absence), but its result is a status or an exit code",
-			Hint:     "remove the mark: it is for results that a stopped system has, too",
-		})
+		r.warn(c.Line, "absence-answer", c.ID+" is marked (absence), but its result is a status or an exit code",
+			"remove the mark: it is for results that a stopped system has, too")
 	}
 }
 
@@ -106,26 +93,21 @@ func (r *reader) compareWithEarlier(b Contract, seen map[string]Contract) {
 		other = fmt.Sprintf("%s (%q)", a.ID, wording.Cut(a.Says(), 80))
 	}
 	x, y := status(a.Result), status(b.Result)
-	p := Problem{Line: b.Line, Contract: b.ID, Code: "contradiction"}
 	switch {
 	case normalize(a.Result) == normalize(b.Result):
-		p = Problem{
-			Line:     b.Line,
-			Contract: b.ID,
-			Code:     "duplicate",
-			Text:     b.ID + " repeats " + other,
-			Hint:     "remove one of them: the contracts of a phase hold in all later phases",
-		}
+		r.warn(b.Line, "duplicate", b.ID+" repeats "+other,
+			"remove one of them: the contracts of a phase hold in all later phases")
 	case x != "" && y != "" && x != y:
-		p.Text = fmt.Sprintf("%s expects %s, but %s expects %s for the same action", b.ID, y, other, x)
-		p.Hint = "both must hold at the same time: write in each action when it applies, or make them numbered steps " +
-			"below one item"
-		p.Error = !condition.MatchString(a.Result + " " + b.Result)
+		report := r.wrong
+		if condition.MatchString(a.Result + " " + b.Result) {
+			report = r.warn
+		}
+		report(b.Line, "contradiction", fmt.Sprintf("%s expects %s, but %s expects %s for the same action", b.ID, y, other, x),
+			"both must hold at the same time: write in each action when it applies, or make them numbered steps below one item")
 	default:
-		p.Text = b.ID + " has the same action as " + other + ", but another result"
-		p.Hint = "both must hold at the same time: join them into one contract, or write in each action when it applies"
+		r.warn(b.Line, "contradiction", b.ID+" has the same action as "+other+", but another result",
+			"both must hold at the same time: join them into one contract, or write in each action when it applies")
 	}
-	r.report(p)
 }
 
 var (

@@ -102,7 +102,7 @@ func (c Claim) request(x Exchange) (r request, rank int, ok bool) {
 		return r, 0, c.askedRun(x)
 	}
 	for _, one := range c.requests {
-		if why, n := one.asked(x); why == isAsked && (!ok || n > rank) {
+		if _, whole, n := one.asked(x); whole && (!ok || n > rank) {
 			r, rank, ok = one, n, true
 		}
 	}
@@ -121,8 +121,8 @@ func (c Claim) Rank(x Exchange) int {
 // AskedOtherwise reports whether x differs from a request of the contract only in headers or body.
 func (c Claim) AskedOtherwise(x Exchange) bool {
 	return slices.ContainsFunc(c.requests, func(r request) bool {
-		why, _ := r.asked(x)
-		return why == others
+		target, whole, _ := r.asked(x)
+		return target && !whole
 	})
 }
 

@@ -156,25 +156,12 @@ func (r *request) readRest(above int) {
 	r.more = letter.MatchString(sentHeader.ReplaceAllString(r.rest[:above]+rest, ""))
 }
 
-// notAsked is the difference between an exchange and the contract's request.
-type notAsked int
-
-const (
-	isAsked notAsked = iota
-	another          // different method, path or query
-	others           // different headers or body
-)
-
-// asked compares x with the request. rank is the number of literally equal segments of the path.
-func (r request) asked(x Exchange) (why notAsked, rank int) {
+// asked compares x with the request: its method, path and query, and also its headers and body. rank is
+// the number of literally equal segments of the path.
+func (r request) asked(x Exchange) (target, whole bool, rank int) {
 	values, rank, ok := r.hasPath(x)
-	switch {
-	case !ok || !r.hasQuery(values, r.more):
-		return another, 0
-	case !r.hasBody(x) || !r.hasHeaders(x):
-		return others, rank
-	}
-	return isAsked, rank
+	target = ok && r.hasQuery(values, r.more)
+	return target, target && r.hasBody(x) && r.hasHeaders(x), rank
 }
 
 // hasPath compares method and path. It returns the query of x.

@@ -37,7 +37,6 @@ var readers = map[string]string{
 	"internal/helper/wire.go":     "inside a container, a file that abl put there",
 	"internal/broker/ports.go":    "the kernel's files",
 	"internal/proc/list_linux.go": "the kernel's files",
-	"internal/spec/dir.go":        "specs, which no role can write",
 
 	"internal/sandbox/docker/connect.go": "the user's engine settings",
 
