@@ -105,6 +105,11 @@ func (s Sum) shared() Sum {
 	return s
 }
 
+// counters returns the counters in the order of tokens.Count.Numbers.
+func (s *Sum) counters() []*Counter {
+	return []*Counter{&s.Input, &s.Cached, &s.Candidates, &s.Thoughts, &s.Tool, &s.Total}
+}
+
 // add adds a row and its cost.
 func (s *Sum) add(r Row, usd prices.USD, priced bool) {
 	if priced {
@@ -117,12 +122,10 @@ func (s *Sum) add(r Row, usd prices.USD, priced bool) {
 	}
 	s.Rows++
 	whole := r.Source != Nobody
-	s.Input.add(r.Input, whole)
-	s.Candidates.add(r.Candidates, whole)
-	s.Cached.add(r.Cached, whole)
-	s.Thoughts.add(r.Thoughts, whole)
-	s.Tool.add(r.Tool, whole)
-	s.Total.add(r.Total, whole)
+	numbers := r.Numbers()
+	for i, c := range s.counters() {
+		c.add(*numbers[i], whole)
+	}
 	if !r.Known() {
 		s.Unknown++
 	}
@@ -237,7 +240,7 @@ func (a Account) Rows(by By) [][]string {
 
 func cells(key string, s Sum) []string {
 	line := []string{cleanText(key), strconv.Itoa(s.Rows)}
-	for _, c := range []Counter{s.Input, s.Cached, s.Candidates, s.Thoughts, s.Tool, s.Total} {
+	for _, c := range s.counters() {
 		line = append(line, c.String())
 	}
 	return append(line, s.Share.String(), s.Cost.String())
