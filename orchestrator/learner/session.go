@@ -124,8 +124,8 @@ func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 			}
 		}
 	default:
-		if h, err = x.ask(ctx, s); err == nil && h.Reason != "" {
-			x.note("no answer: " + h.Reason)
+		if h, err = x.ask(ctx, s); err == nil && h.What != "" {
+			x.note("no answer: " + h.What)
 		}
 	}
 	return h, err
@@ -157,10 +157,10 @@ func (x *Session) ask(ctx context.Context, s State) (h Happened, err error) {
 	if err != nil {
 		return h, err
 	}
-	h.Text, h.Reason = x.Clean(h.Text), x.Clean(h.Reason)
+	h.Text, h.What = x.Clean(h.Text), x.Clean(h.What)
 	text := h.Text
 	if h.Class != outcome.Done {
-		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\n[no answer: %s: %s]\n", h.Class, h.Reason)
+		text = strings.TrimRight(text, "\n") + fmt.Sprintf("\n[no answer: %s: %s]\n", h.Class, h.What)
 	}
 	err = x.Home.note(s.Cycle, phases[s.Step].file, text)
 	if s.Step == Generate {
@@ -211,23 +211,17 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 	if err != nil {
 		return h, err
 	}
-	h = Happened{
-		Class:   o.Class,
-		Reason:  o.Reason,
-		Back:    o.Evidence.Back,
-		Paid:    o.Evidence.Paid,
-		Grown:   o.Evidence.Grown,
-		Unheard: o.Class == outcome.Network && o.Requests == 0,
-		SpentMS: o.Duration,
-	}
+	e := o.Evidence
+	h.Fault = outcome.Fault{Class: o.Class, What: o.Reason, Back: e.Back, Paid: e.Paid, Grown: e.Grown}
+	h.Unheard, h.SpentMS = o.Class == outcome.Network && o.Requests == 0, o.Duration
 	if o.Class == outcome.Timeout {
-		h.Reason = fmt.Sprintf("it did not end within %s", CallTime)
+		h.What = fmt.Sprintf("it did not end within %s", CallTime)
 	}
 	said, err := tail(roles.Record{Dir: c.Env.Project.Call(a.Key())}, "stdout", maxAnswer)
 	h.Text = agent.Usages(c.Agent, []byte(said), 0).Said
 	// Not every question needs a tool.
 	if o.Class == outcome.Nothing && o.Exit == 0 && strings.TrimSpace(h.Text) != "" {
-		o.Class, h.Class, h.Reason = outcome.Done, outcome.Done, ""
+		o.Class, h.Class, h.What = outcome.Done, outcome.Done, ""
 	}
 	return h, errors.Join(err, c.Enter(a.Cycle, o))
 }
@@ -254,15 +248,15 @@ func (c *Containers) job(a Call) roles.Job {
 }
 
 // Try implements Caller.
-func (c *Containers) Try(ctx context.Context, a Call) (Happened, error) {
+func (c *Containers) Try(ctx context.Context, a Call) (h Happened, err error) {
 	job := roles.Job{Role: roles.Role{Sealed: true, Tmp: programTmp}, Agent: program, Limit: RunTime}
 	o, err := c.run(ctx, a, job)
-	if err != nil || o.Class == outcome.Interrupted {
-		return Happened{Class: o.Class}, err
+	if h.Class = o.Class; err != nil || h.Class == outcome.Interrupted {
+		return h, err
 	}
-	ran := ranOf(o)
-	ran.Output, err = printed(roles.Record{Dir: c.Env.Project.Call(a.Key())})
-	return Happened{Class: o.Class, Ran: ran}, err
+	h.Ran = ranOf(o)
+	h.Ran.Output, err = printed(roles.Record{Dir: c.Env.Project.Call(a.Key())})
+	return h, err
 }
 
 // run runs one container to its end. Meanwhile the container's user owns the cycle's folder.

@@ -63,7 +63,7 @@ func (w *world) session(h Home) *Session {
 }
 
 func scripted(a Call) Happened {
-	return Happened{Class: outcome.Done, SpentMS: 10, Text: map[Step]string{
+	return Happened{Fault: outcome.Fault{Class: outcome.Done}, SpentMS: 10, Text: map[Step]string{
 		Generate: "Made.", Review: "TESTS: OK", Learnings: fmt.Sprintf("LEARNING: lesson of cycle %d\nLEARNING: Use a pool", a.Cycle),
 		Mistakes: "MISTAKE: No test", Improve: fmt.Sprintf("Prompt %d.\n# Past Prompts", a.Cycle),
 	}[a.Step]}
@@ -157,7 +157,7 @@ func TestResume(t *testing.T) {
 			w.say = func(a Call) Happened {
 				if a.Key() == at {
 					cancel()
-					return Happened{Class: outcome.Interrupted}
+					return Happened{Fault: outcome.Fault{Class: outcome.Interrupted}}
 				}
 				return scripted(a)
 			}
@@ -191,7 +191,7 @@ func TestResumeWithAnotherAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	w.say = func(Call) Happened { cancel(); return Happened{Class: outcome.Interrupted} }
+	w.say = func(Call) Happened { cancel(); return Happened{Fault: outcome.Fault{Class: outcome.Interrupted}} }
 	if _, err := w.session(h).Play(ctx, s); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestWaitsForTheProvider(t *testing.T) {
 	w, h := newWorld(t)
 	w.say = func(a Call) Happened {
 		if a.Step == Review && a.Attempt < 3 {
-			return Happened{Class: outcome.Unavailable, Reason: "503", SpentMS: 1000}
+			return Happened{Fault: outcome.Fault{Class: outcome.Unavailable, What: "503"}, SpentMS: 1000}
 		}
 		return scripted(a)
 	}
@@ -325,7 +325,9 @@ func TestWaitsForTheProvider(t *testing.T) {
 func TestStopped(t *testing.T) {
 	for class, want := range map[outcome.Outcome]error{outcome.Refused: retry.ErrLogin, outcome.OverBudget: retry.ErrBudget, outcome.Quota: retry.ErrUnavailable, outcome.TooLarge: retry.ErrAgent} {
 		w, h := newWorld(t)
-		w.say = func(Call) Happened { return Happened{Class: class, Reason: "why", Paid: class == outcome.Quota} }
+		w.say = func(Call) Happened {
+			return Happened{Fault: outcome.Fault{Class: class, What: "why", Paid: class == outcome.Quota}}
+		}
 		s, _, err := Open(h, "a task", "gemini", "m", 1, time.Now())
 		if err != nil {
 			t.Fatal(err)

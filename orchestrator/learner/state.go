@@ -176,17 +176,12 @@ func (s State) Save(h Home) error {
 
 // Happened is the result of a step.
 type Happened struct {
-	Class  outcome.Outcome
-	Reason string // why it is not done
-	// When the provider accepts requests again; zero if unknown.
-	Back    time.Time
-	Paid    bool // waiting does not help
-	Grown   bool // the prompt became too long during the call
-	Unheard bool // no request of the call reached the provider
-	SpentMS int64
-	Text    string // the answer
-	Ran     *Ran   // of Run
-	Version int    // of Keep: the version under which the prompt is archived
+	outcome.Fault      // Class is Done if the step succeeded
+	Unheard       bool // no request of the call reached the provider
+	SpentMS       int64
+	Text          string // the answer
+	Ran           *Ran   // of Run
+	Version       int    // of Keep: the version under which the prompt is archived
 
 	// Of Improve: new lessons, counted before they are written.
 	Remembers, Avoids int
@@ -242,7 +237,7 @@ func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 	if h.Class.Transient() {
 		return s.waitOut(h, w)
 	}
-	if err := retry.Stops(outcome.Fault{Class: h.Class, What: h.Reason, Grown: h.Grown}); err != nil {
+	if err := retry.Stops(h.Fault); err != nil {
 		// Under another key, for when the user has fixed the cause.
 		return s.at(s.Step, s.Attempt+1), err
 	}
@@ -256,7 +251,7 @@ func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 		return s, nil
 	}
 	if c := s.Last(); s.Step != Generate {
-		c.Silent = append(c.Silent, fmt.Sprintf("%s: %s", s.Step, h.Reason))
+		c.Silent = append(c.Silent, fmt.Sprintf("%s: %s", s.Step, h.What))
 	}
 	h.Text = ""
 	return s.withAnswer(h), nil
@@ -265,12 +260,12 @@ func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 // waitOut continues after a transient failure.
 func (s State) waitOut(h Happened, w retry.Policy) (State, error) {
 	s.Outage = retry.Charged(s.Outage, h.Class, time.Duration(h.SpentMS)*time.Millisecond, w.Now)
-	o, err := retry.Wait(s.Outage, outcome.Fault{Class: h.Class, What: h.Reason, Back: h.Back, Paid: h.Paid}, w)
+	o, err := retry.Wait(s.Outage, h.Fault, w)
 	if err != nil {
 		return s.at(s.Step, s.Attempt+1), err
 	}
 	s.Attempt++
-	s.Outage, s.Note = o, h.Reason
+	s.Outage, s.Note = o, h.What
 	return s, nil
 }
 
@@ -281,7 +276,7 @@ func (s State) withAnswer(h Happened) State {
 	case Generate:
 		c.Said = wording.Cut(strings.TrimSpace(h.Text), maxSaid)
 		if h.Class != outcome.Done {
-			c.Failure = "the agent failed: " + h.Reason
+			c.Failure = "the agent failed: " + h.What
 			return s.to(Mistakes)
 		}
 	case Review:

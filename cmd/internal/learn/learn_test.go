@@ -27,7 +27,7 @@ func openStub(_ context.Context, w *work, x *learner.Session, _ learner.State) (
 }
 
 func (s stub) Ask(ctx context.Context, a learner.Call) (learner.Happened, error) {
-	answer := learner.Happened{Class: outcome.Done, Text: map[learner.Step]string{
+	answer := learner.Happened{Fault: outcome.Fault{Class: outcome.Done}, Text: map[learner.Step]string{
 		learner.Generate: "made", learner.Review: "ARCHITECTURE: OK\nSECURITY: key in source\n", learner.Learnings: "LEARNING: Use a pool\nLEARNING: Task completed successfully\n",
 		learner.Mistakes: "MISTAKE: No tests\n", learner.Improve: "Better.\n",
 	}[a.Step]}
@@ -35,13 +35,13 @@ func (s stub) Ask(ctx context.Context, a learner.Call) (learner.Happened, error)
 	switch _, err := os.Stat(hung); {
 	case a.Step != learner.Generate:
 	case strings.Contains(a.Prompt, "do fail"):
-		return learner.Happened{Class: outcome.Failed, Reason: "it ended with exit code 3"}, nil
+		return learner.Happened{Fault: outcome.Fault{Class: outcome.Failed, What: "it ended with exit code 3"}}, nil
 	case strings.Contains(a.Prompt, "do hang") && err != nil:
 		if err := os.WriteFile(hung, nil, 0o644); err != nil {
 			return answer, err
 		}
 		<-ctx.Done()
-		return learner.Happened{Class: outcome.Interrupted}, nil
+		return learner.Happened{Fault: outcome.Fault{Class: outcome.Interrupted}}, nil
 	default:
 		return answer, os.WriteFile(filepath.Join(a.Dir, "run.sh"), []byte("echo hello\n"), 0o644)
 	}
