@@ -146,7 +146,7 @@ func (j *journal) write(e Entry) {
 func (j *journal) hide(secrets []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.secrets, _ = redact.New(secrets...)
+	j.secrets = redact.New(secrets...)
 }
 
 // clean removes secrets and invisible characters from a text from outside, and shortens it. This

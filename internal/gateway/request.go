@@ -60,8 +60,7 @@ func (p *provider) setKey(key Secret) {
 	for _, value := range p.Extra {
 		secrets = append(secrets, string(value))
 	}
-	secret, _ := redact.New(secrets...)
-	p.key.Store(&activeKey{key, secret})
+	p.key.Store(&activeKey{key, redact.New(secrets...)})
 }
 
 // secret returns the redactor of the provider's keys.

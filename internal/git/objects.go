@@ -219,14 +219,14 @@ const maxSecretFiles = 10
 // refuseSecrets returns ErrSecret with the new and changed files whose name or content contains a
 // secret. It names the secret, never its value.
 func (s *spool) refuseSecrets(secrets map[string]string, base, entries []*index.Entry) error {
-	any, _ := redact.New(slices.Collect(maps.Values(secrets))...)
+	any := redact.New(slices.Collect(maps.Values(secrets))...)
 	if !any.Knows() {
 		return nil
 	}
 	in := func(text []byte) string {
 		if any.Holds(text) {
 			for _, name := range slices.Sorted(maps.Keys(secrets)) {
-				if one, _ := redact.New(secrets[name]); one.Holds(text) {
+				if redact.New(secrets[name]).Holds(text) {
 					return name
 				}
 			}

@@ -26,7 +26,7 @@ const Shortest = 8
 
 // Redactor removes secrets. The zero Redactor has no secrets.
 type Redactor struct {
-	forms [256][]form // by first byte, the longest first
+	forms [256][]form // by first byte
 	pairs [1 << 10]uint64
 }
 
@@ -36,14 +36,12 @@ type form struct {
 	shown    string
 }
 
-// New returns a Redactor of the secrets, and the number of secrets that are too short. It ignores
-// empty secrets.
-func New(secrets ...string) (r *Redactor, refused int) {
-	r = &Redactor{}
+// New returns a Redactor of the secrets. It ignores secrets shorter than Shortest.
+func New(secrets ...string) *Redactor {
+	r := &Redactor{}
 	seen := map[string]bool{}
 	for _, secret := range secrets {
 		if len(secret) < Shortest {
-			refused += min(len(secret), 1)
 			continue
 		}
 		for _, part := range parts(secret) {
@@ -55,10 +53,7 @@ func New(secrets ...string) (r *Redactor, refused int) {
 			}
 		}
 	}
-	for i := range r.forms {
-		slices.SortStableFunc(r.forms[i], func(a, b form) int { return len(b.spelling) - len(a.spelling) })
-	}
-	return r, refused
+	return r
 }
 
 // Knows reports whether the Redactor has any secret.

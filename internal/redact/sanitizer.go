@@ -47,8 +47,7 @@ func (o *Sanitizer) Hide(secrets ...string) {
 	if len(o.secrets) == before {
 		return
 	}
-	r, _ := New(o.secrets...)
-	o.knows.Store(r)
+	o.knows.Store(New(o.secrets...))
 }
 
 var none = &Redactor{}

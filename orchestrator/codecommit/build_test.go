@@ -107,7 +107,7 @@ func TestNothingStaysBehind(t *testing.T) {
 
 	hang := testlab.File(t, "builds/hangs.sh")
 	root = script(t, 0o755, hang)
-	b, err := codecommit.Host{Root: root, Limit: 200 * time.Millisecond, Grace: 50 * time.Millisecond}.Build(t.Context())
+	b, err := codecommit.Host{Root: root, Limit: 200 * time.Millisecond}.Build(t.Context())
 	if err != nil || b.Why() == "" || b.Note != "build.sh was stopped after 200ms" {
 		t.Errorf("%+v, %v", b, err)
 	}
@@ -151,7 +151,7 @@ func gone(t *testing.T, root string) {
 // other output between them, is taken out as any other is.
 func TestNoPartOfASecretIsKept(t *testing.T) {
 	const secret = "key-of-the-test-1234567890-ZZ"
-	r, _ := redact.New(secret)
+	r := redact.New(secret)
 	cut := testlab.File(t, "builds/secret-at-the-cut.sh")
 	for before := half - len(secret); before <= half; before += 7 {
 		text := strings.NewReplacer("SECRET", secret, "BEFORE", fmt.Sprint(before)).Replace(cut)

@@ -63,7 +63,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 		}
 	}
 	git(t, l.root, "", "init", "-q")
-	secrets, _ := redact.New(secret)
+	secrets := redact.New(secret)
 	g, err := codecommit.Project{Root: l.root, Profile: p, Logs: filepath.Join(l.root, "logs")}.Guard()
 	if err != nil {
 		t.Fatal(err)

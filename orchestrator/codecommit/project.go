@@ -434,10 +434,8 @@ func (p Project) Secrets(key string, hide func(...string)) (all, keys *redact.Re
 			known = append(known, k.Value)
 		}
 	}
-	keys, _ = redact.New(known...)
 	secrets, _ := redact.Secrets(p.Env, true)
 	secrets = append(secrets, known...)
 	hide(secrets...)
-	all, _ = redact.New(secrets...)
-	return all, keys
+	return redact.New(secrets...), redact.New(known...)
 }

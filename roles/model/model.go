@@ -221,7 +221,7 @@ func (c *Client) unavailable(what string, err error) *Error {
 // because a part of the key would not be recognized.
 func (c *Client) problem(what string, of meter.Problem) *Error {
 	const most = 400
-	hide, _ := redact.New(c.Key)
+	hide := redact.New(c.Key)
 	words := hide.String(strings.Join(strings.Fields(of.Words), " "))
 	words = strings.ToValidUTF8(words[:min(len(words), most)], "")
 	return &Error{Kind: of.Class, What: fmt.Sprintf("%s %s: %s", c.name, what, words), After: of.Retry}
