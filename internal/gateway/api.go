@@ -49,7 +49,7 @@ type route struct {
 
 // common are the headers that the clients of every provider send and that do not identify the
 // caller.
-var common = []string{"Accept", "Content-Type", "User-Agent", "X-Stainless-*", "X-Client-Request-Id", "Traceparent"}
+var common = strings.Fields("Accept Content-Type User-Agent X-Stainless-* X-Client-Request-Id Traceparent")
 
 const openAI = "https://api.openai.com/v1"
 
@@ -64,44 +64,41 @@ var apis = map[meter.API]api{
 			{"/v1beta/models/{model}:countTokens", "count", true},
 		},
 		Longest: 65_536, Context: 2_097_152, List: "/v1beta/models", Queries: []string{"alt"}, Headers: []string{"X-Goog-Api-Client"},
-		Fields: []string{"contents", "generationConfig", "safetySettings", "systemInstruction", "toolConfig", "tools"},
+		Fields: strings.Fields("contents generationConfig safetySettings systemInstruction toolConfig tools"),
 		Tools:  []string{"functionDeclarations", "function_declarations"},
 	},
 	meter.Anthropic: {
 		Kind: meter.Anthropic, Base: "https://api.anthropic.com", Auth: "X-Api-Key",
 		Routes:  []route{{"/v1/messages", "messages", false}, {"/v1/messages/count_tokens", "count", true}},
 		Longest: 128_000, Context: 1_000_000, List: "/v1/models", Queries: []string{"beta"},
-		Headers: []string{"Anthropic-Version", "Anthropic-Beta", "Anthropic-Dangerous-Direct-Browser-Access", "X-App",
-			"X-Claude-*"},
-		Fields: []string{
-			"cache_control", "context_management", "max_tokens", "messages", "metadata", "model", "output_config", "service_tier", "speed",
-			"stop_sequences", "stream", "system", "temperature", "thinking", "tool_choice", "tools", "top_k", "top_p",
-		},
+		Headers: strings.Fields("Anthropic-Version Anthropic-Beta Anthropic-Dangerous-Direct-Browser-Access " +
+			"X-App X-Claude-*"),
+		Fields: strings.Fields("cache_control context_management max_tokens messages metadata model " +
+			"output_config service_tier speed stop_sequences stream system temperature thinking tool_choice " +
+			"tools top_k top_p"),
 		Tools: []string{"", "custom", "bash_", "text_editor_", "memory_", "computer_"}, // a tool without a type is run by the client
 	},
 	meter.Responses: {
 		Kind: meter.Responses, Base: openAI, Strip: "/v1", Auth: "Authorization", Scheme: "Bearer ",
 		Routes:  []route{{"/v1/responses", "responses", false}},
-		Longest: 128_000, Context: 1_050_000, List: "/v1/models", Headers: []string{"Openai-Beta", "Originator", "Version",
-			"Session-Id", "Session_id", "Thread-Id", "X-Codex-*"},
-		Fields: []string{
-			"background", "client_metadata", "include", "input", "instructions", "max_output_tokens", "max_tool_calls", "metadata", "model",
-			"parallel_tool_calls", "prompt_cache_key", "prompt_cache_retention", "reasoning", "safety_identifier", "service_tier", "store", "stream",
-			"stream_options", "temperature", "text", "tool_choice", "tools", "top_logprobs", "top_p", "truncation", "user",
-		},
-		Tools: []string{"function", "custom", "local_shell", "namespace"},
+		Longest: 128_000, Context: 1_050_000, List: "/v1/models",
+		Headers: strings.Fields("Openai-Beta Originator Version Session-Id Session_id Thread-Id X-Codex-*"),
+		Fields: strings.Fields("background client_metadata include input instructions max_output_tokens " +
+			"max_tool_calls metadata model parallel_tool_calls prompt_cache_key prompt_cache_retention " +
+			"reasoning safety_identifier service_tier store stream stream_options temperature text tool_choice " +
+			"tools top_logprobs top_p truncation user"),
+		Tools: strings.Fields("function custom local_shell namespace"),
 	},
 	meter.Chat: {
 		Kind: meter.Chat, Base: openAI, Strip: "/v1", Auth: "Authorization", Scheme: "Bearer ",
 		Routes:  []route{{"/v1/chat/completions", "chat", false}},
-		Longest: 128_000, Context: 1_050_000, List: "/v1/models", Headers: []string{"Openai-Beta", "Openai-Intent",
-			"X-Initiator"},
-		Fields: []string{
-			"frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "messages", "metadata",
-			"model", "n", "parallel_tool_calls", "prediction", "presence_penalty", "prompt_cache_key", "prompt_cache_retention", "reasoning",
-			"reasoning_effort", "response_format", "safety_identifier", "seed", "service_tier", "stop", "store", "stream", "stream_options",
-			"temperature", "tool_choice", "tools", "top_k", "top_logprobs", "top_p", "user", "verbosity",
-		},
+		Longest: 128_000, Context: 1_050_000, List: "/v1/models",
+		Headers: strings.Fields("Openai-Beta Openai-Intent X-Initiator"),
+		Fields: strings.Fields("frequency_penalty function_call functions logit_bias logprobs " +
+			"max_completion_tokens max_tokens messages metadata model n parallel_tool_calls prediction " +
+			"presence_penalty prompt_cache_key prompt_cache_retention reasoning reasoning_effort " +
+			"response_format safety_identifier seed service_tier stop store stream stream_options temperature " +
+			"tool_choice tools top_k top_logprobs top_p user verbosity"),
 		Tools: []string{"function", "custom"},
 	},
 }
@@ -209,10 +206,8 @@ func listed(name string, list []string) bool {
 
 // hopHeaders are the response headers that concern the connection to the provider, or that no agent
 // needs.
-var hopHeaders = []string{
-	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding",
-	"Upgrade", "Content-Length", "Set-Cookie", "Alt-Svc", "Strict-Transport-Security", "Clear-Site-Data",
-}
+var hopHeaders = strings.Fields("Connection Keep-Alive Proxy-Authenticate Proxy-Connection Te Trailer " +
+	"Transfer-Encoding Upgrade Content-Length Set-Cookie Alt-Svc Strict-Transport-Security Clear-Site-Data")
 
 // copyHeader copies the headers of a response for the client, except headers that contain the key.
 func copyHeader(to, from http.Header, secret *redact.Redactor) {

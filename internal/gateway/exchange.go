@@ -362,7 +362,7 @@ func (x *exchange) stopped(cause error) bool {
 // FailedToDial reports whether an error means that the request did not reach the server.
 func FailedToDial(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
-	_, proxy := errors.AsType[*proxyError](err)
+	_, proxy := errors.AsType[proxyError](err)
 	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 	return ok && (op.Op == "dial" || op.Op == "proxyconnect") || proxy || untrusted
 }
@@ -371,16 +371,14 @@ func FailedToDial(err error) bool {
 func (x *exchange) noAnswer(words string, status int, class outcome.Outcome, unasked bool) {
 	x.troubled(class, "the provider did not respond: "+words)
 	if unasked && x.givesUp() {
-		x.useless.Store(&lasting{x.redacted(x.reason), time.Unix(x.Call.Deadline, 0)})
-		x.fail(http.StatusForbidden, x.redacted(x.reason))
+		words = x.journal.secrets.String(x.reason)
+		x.useless.Store(&lasting{words, time.Unix(x.Call.Deadline, 0)})
+		x.fail(http.StatusForbidden, words)
 		x.Status = status
 		return
 	}
 	x.fail(status, "the provider did not respond")
 }
-
-// redacted removes the secrets of the setup from a text.
-func (x *exchange) redacted(words string) string { return x.journal.secrets.String(words) }
 
 // The limits before the first response of a run: so many requests that reached no provider, or one
 // that took so long, end the call. Later failures are temporary, and the agent retries.

@@ -76,14 +76,18 @@ type Request struct {
 	Paid      bool   `json:"paid,omitempty"`       // waiting does not help: the account needs money
 	HeadersMS int64  `json:"headers_ms"`           // until the provider responded
 	TotalMS   int64  `json:"total_ms"`
-	// Tokens that the budget counts: an estimate if the provider did not report them.
-	Charged int64 `json:"charged"`
-	Spent   int64 `json:"spent"` // tokens charged to the call so far
+	Charge
 
 	// Trouble is the class of the fault that Reason describes. Failed means that the request is wrong.
 	Trouble outcome.Outcome `json:"trouble,omitempty"`
+}
 
-	// Charged and Spent in US dollars; null if the model has no price.
+// Charge is what the budget counts of a request, and of the call so far.
+type Charge struct {
+	Charged int64 `json:"charged"` // tokens: an estimate if the provider did not report them
+	Spent   int64 `json:"spent"`
+
+	// In US dollars; missing if the model has no price.
 	ChargedUSD *prices.USD `json:"charged_usd,omitempty"`
 	SpentUSD   *prices.USD `json:"spent_usd,omitempty"`
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -74,46 +73,27 @@ func basic(u *url.Userinfo) string {
 }
 
 // proxyError means that a proxy refused a connection, so that the request did not reach the server.
-type proxyError struct {
-	proxy  string // host and port
-	code   int    // of its response to CONNECT, 0 for none
-	status string
-	words  string // the whole message, "" to build it from the other fields
-	err    error
-}
+type proxyError struct{ error }
 
-func (e *proxyError) Error() string {
-	switch {
-	case e.words != "":
-		return e.words
-	case e.err != nil:
-		return fmt.Sprintf("cannot reach the proxy %s: %v", e.proxy, e.err)
-	case e.code == http.StatusProxyAuthRequired:
-		return fmt.Sprintf("the proxy %s requires a user and a password: put them into HTTPS_PROXY (http://USER:PASSWORD@%s)",
-			e.proxy, e.proxy)
-	}
-	return fmt.Sprintf("the proxy %s refuses the connection: %s", e.proxy, e.status)
-}
-
-func (e *proxyError) Unwrap() error { return e.err }
-
-// connected checks a proxy's response to CONNECT.
-func connected(_ context.Context, proxy *url.URL, _ *http.Request, r *http.Response) error {
-	if r.StatusCode != http.StatusOK {
-		return refusal(proxy, r)
-	}
-	return nil
-}
+func (e proxyError) Unwrap() error { return e.error }
 
 // reasonHeader contains the error between abl, on the machine of the engine, and the proxy.
 const reasonHeader = "Abl-Reason"
 
-// refusal returns the error in the response of a proxy.
-func refusal(proxy *url.URL, r *http.Response) error {
-	if why := r.Header.Get(reasonHeader); why != "" {
-		return &proxyError{proxy: proxy.Host, words: wording.Cut(why, maxReason)}
+// refusal returns the error in a proxy's response to CONNECT, nil for none.
+func refusal(_ context.Context, proxy *url.URL, _ *http.Request, r *http.Response) error {
+	why := wording.Cut(r.Header.Get(reasonHeader), maxReason)
+	switch {
+	case r.StatusCode == http.StatusOK:
+		return nil
+	case why != "":
+	case r.StatusCode == http.StatusProxyAuthRequired:
+		const format = "the proxy %s requires a user and a password: put them into HTTPS_PROXY (http://USER:PASSWORD@%[1]s)"
+		why = fmt.Sprintf(format, proxy.Host)
+	default:
+		why = fmt.Sprintf("the proxy %s refuses the connection: %s", proxy.Host, r.Status)
 	}
-	return &proxyError{proxy: proxy.Host, code: r.StatusCode, status: r.Status}
+	return proxyError{errors.New(why)}
 }
 
 // maxReason bounds a reason, in characters.
@@ -125,7 +105,7 @@ func (d Dialer) through(ctx context.Context, proxy *url.URL, target string) (net
 	if err != nil {
 		return nil, err
 	}
-	failed := func(err error) error { return &proxyError{proxy: proxy.Host, err: err} }
+	failed := func(err error) error { return proxyError{fmt.Errorf("cannot reach the proxy %s: %w", proxy.Host, err)} }
 	conn, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, "tcp", proxy.Host)
 	if err != nil {
 		return nil, failed(err)
@@ -148,11 +128,10 @@ func (d Dialer) through(ctx context.Context, proxy *url.URL, target string) (net
 	if err = ask.Write(conn); err == nil {
 		answer, err = http.ReadResponse(in, ask) //nolint:bodyclose // a tunnel follows
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		err = failed(err)
-	case answer.StatusCode != http.StatusOK:
-		err = refusal(proxy, answer)
+	} else {
+		err = refusal(ctx, proxy, ask, answer)
 	}
 	if err != nil {
 		conn.Close()
@@ -169,15 +148,7 @@ func Relay(ctx context.Context, w http.ResponseWriter, d Dialer, proxy *url.URL,
 		w.WriteHeader(http.StatusBadGateway)
 		return
 	}
-	defer far.Close()
-	near, in, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	defer near.Close()
-	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err == nil {
-		_, _, _ = tunnel(ctx, near, far, in.Reader, relayIdle)
-	}
+	_, _, _ = accept(ctx, w, far, relayIdle)
 }
 
 // relayIdle is the longest silence of a tunnel through abl. The gateway allows less.

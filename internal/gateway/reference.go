@@ -3,53 +3,43 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
+	"fmt"
 	"strings"
 )
 
 // refers reports whether a body names a file or an address, at any depth, with content that the
 // provider adds to the prompt. It returns true for a body that is not valid JSON.
 func refers(body []byte) bool {
-	type level struct {
-		list      bool
-		name, key string // the name of the value, and of the member that is being read
-	}
-	d, at, stack := json.NewDecoder(bytes.NewReader(body)), level{list: true}, []level(nil)
+	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber() // of any size
-	for {
-		token, err := d.Token()
-		if err != nil {
-			return !errors.Is(err, io.EOF) || len(stack) > 0
-		}
-		switch token := token.(type) {
-		case json.Delim:
-			if token == '{' || token == '[' {
-				stack = append(stack, at)
-				at = level{list: token == '[', name: at.key}
-				if at.list {
-					at.key = at.name // its entries have its name
-				}
-				continue
+	return refersIn(d, "", "")
+}
+
+// refersIn is refers for the next value of d, whose name is name and which is in an object with the
+// name of. The entries of a list have the name of the list. Each name begins with a point.
+func refersIn(d *json.Decoder, of, name string) bool {
+	token, err := d.Token()
+	switch token := token.(type) {
+	case string:
+		return isReference(of, name, token)
+	case json.Delim:
+		for d.More() {
+			member := name
+			if token == '{' {
+				key, _ := d.Token() // the next call returns an error, too
+				member = fmt.Sprint(".", key)
 			}
-			at, stack = stack[len(stack)-1], stack[:len(stack)-1]
-		case string:
-			if !at.list && at.key == "" {
-				at.key = "." + token // an empty name is not ""
-				continue
-			}
-			if isReference(at.name, at.key, token) {
+			if refersIn(d, name, member) {
 				return true
 			}
 		}
-		if !at.list {
-			at.key = ""
-		}
+		_, err = d.Token() // the end
 	}
+	return err != nil
 }
 
 // isReference reports whether a text refers to content elsewhere, by its name and by the name of the
-// object that contains it. Each name begins with a point.
+// object that contains it.
 func isReference(of, name, text string) bool {
 	switch name {
 	case ".fileUri", ".file_uri", ".file_url", ".file_id": // Gemini; OpenAI; OpenAI and Anthropic

@@ -103,15 +103,16 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 		s.providers[one.Name] = p
 		s.secrets = append(s.secrets, p.secrets()...)
 	}
-	transport, err := setup.transport()
+	var err error
+	if s.dialer.proxy, err = setup.Proxies.Of(); err != nil {
+		return nil, err
+	}
+	transport, err := setup.transport(s.dialer.proxy)
 	if err != nil {
 		return nil, err
 	}
 	s.transport = transport
 	s.dialer.Roots = transport.TLSClientConfig.RootCAs
-	if s.dialer.proxy, err = setup.Proxies.Of(); err != nil {
-		return nil, err
-	}
 	s.ctx, s.end = context.WithCancelCause(ctx)
 	s.journal = &journal{out: p.Out, sum: s.budget.total, fatal: s.end, idle: map[string]int{}}
 	s.journal.hide(s.secrets)

@@ -160,7 +160,7 @@ const (
 
 // transport returns the transport to the providers. It only uses HTTP/1.1, because it has a TLS
 // configuration of the setup, so that a stream that stalls does not delay the others.
-func (s Setup) transport() (*http.Transport, error) {
+func (s Setup) transport(proxy func(*url.URL) (*url.URL, error)) (*http.Transport, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		roots = x509.NewCertPool() // an empty image has none
@@ -168,13 +168,9 @@ func (s Setup) transport() (*http.Transport, error) {
 	if s.CA != "" && !roots.AppendCertsFromPEM([]byte(s.CA)) {
 		return nil, errors.New("cannot use the setup's ca: it contains no certificate")
 	}
-	proxy, err := s.Proxies.Of()
-	if err != nil {
-		return nil, err
-	}
 	return &http.Transport{
 		Proxy:                  func(q *http.Request) (*url.URL, error) { return proxy(q.URL) },
-		OnProxyConnectResponse: connected,
+		OnProxyConnectResponse: refusal,
 		DialContext:            (&net.Dialer{Timeout: dialTime}).DialContext,
 		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    handshakeTime,

@@ -41,21 +41,25 @@ func (x *exchange) connect() {
 		x.fail(http.StatusBadGateway, x.reason)
 		return
 	}
-	defer far.Close()
-	near, early, err := http.NewResponseController(x.w).Hijack()
-	if err != nil {
-		x.reason = "cannot hijack the connection: " + err.Error()
-		return
-	}
-	defer near.Close()
 	x.Status = http.StatusOK
-	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
-		x.Aborted = true
-		return
-	}
-	if x.In, x.Out, err = tunnel(x.ctx, near, far, early.Reader, span(x.Limits.IdleMS)); err != nil {
+	x.In, x.Out, err = accept(x.ctx, x.w, far, span(x.Limits.IdleMS))
+	if x.Aborted = errors.Is(err, errClient); err != nil && !x.Aborted {
 		x.Cut, x.reason = true, err.Error()
 	}
+}
+
+// accept responds to CONNECT with a tunnel to far, and closes it at its end.
+func accept(ctx context.Context, w http.ResponseWriter, far net.Conn, idle time.Duration) (up, down int64, err error) {
+	defer far.Close()
+	near, early, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return 0, 0, fmt.Errorf("cannot hijack the connection: %w", err)
+	}
+	defer near.Close()
+	if _, err := io.WriteString(near, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return 0, 0, errClient
+	}
+	return tunnel(ctx, near, far, early.Reader, idle)
 }
 
 // tunnel copies in both directions until one side ends, or both are silent. It returns the bytes in
@@ -101,19 +105,24 @@ type Dialer struct {
 // the connection, so that a second DNS response cannot lead elsewhere. With private it also allows
 // private addresses. A proxy resolves names itself: then a name is allowed if it does not resolve
 // here, or if all its addresses are allowed.
-func (d Dialer) open(ctx context.Context, target string, private bool) (net.Conn, error) {
-	if proxy, err := d.proxyFor(target); err != nil || proxy != nil {
-		if err == nil {
-			err = d.resolves(ctx, target, private)
-		}
+func (d Dialer) open(ctx context.Context, target string, private bool) (conn net.Conn, err error) {
+	defer func() {
 		if err != nil {
-			return nil, fmt.Errorf("cannot connect to %q: %w", target, err)
+			err = fmt.Errorf("cannot connect to %q: %w", target, err)
 		}
-		conn, err := d.through(ctx, proxy, target)
-		if err != nil {
-			return nil, fmt.Errorf("cannot connect to %q: %w", target, err)
-		}
-		return conn, nil
+	}()
+	var proxy *url.URL
+	if d.proxy != nil {
+		proxy, err = d.proxy(&url.URL{Scheme: "https", Host: target})
+	}
+	if err == nil && proxy != nil {
+		err = d.resolves(ctx, target, private)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case proxy != nil:
+		return d.through(ctx, proxy, target)
 	}
 	outside := net.Dialer{Control: func(_, at string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(at)
@@ -122,19 +131,7 @@ func (d Dialer) open(ctx context.Context, target string, private bool) (net.Conn
 		}
 		return d.check(to.Addr(), private)
 	}}
-	conn, err := outside.DialContext(ctx, "tcp", target)
-	if err != nil {
-		return nil, fmt.Errorf("cannot connect to %q: %w", target, err)
-	}
-	return conn, nil
-}
-
-// proxyFor returns the proxy for a tunnel, nil for none.
-func (d Dialer) proxyFor(target string) (*url.URL, error) {
-	if d.proxy == nil {
-		return nil, nil
-	}
-	return d.proxy(&url.URL{Scheme: "https", Host: target})
+	return outside.DialContext(ctx, "tcp", target)
 }
 
 // resolves fails if a name resolves here to an address that is not allowed.

@@ -72,20 +72,33 @@ func (a failure) says(any ...string) bool {
 	return slices.ContainsFunc(any, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// classes are the meanings of the APIs' error types and codes, whatever the status is.
-var classes = map[string]outcome.Outcome{
-	"api_key_invalid": outcome.Refused, "invalid_api_key": outcome.Refused, "authentication_error": outcome.Refused,
-	"unauthenticated": outcome.Refused, "permission_error": outcome.Refused, "permission_denied": outcome.Refused,
-	"context_length_exceeded": outcome.TooLarge, "request_too_large": outcome.TooLarge,
-	"rate_limit_error": outcome.RateLimited, "rate_limit_exceeded": outcome.RateLimited,
-	"too_many_requests": outcome.RateLimited, "resource_exhausted": outcome.RateLimited,
-	"overloaded_error": outcome.Unavailable, "model_not_found": outcome.NoModel,
+// meanings lists words of the APIs, in lower case, by their meaning.
+type meanings map[outcome.Outcome]string
+
+// of returns the meaning of a word, "" for an unknown one.
+func (m meanings) of(word string) outcome.Outcome {
+	for meaning, list := range m {
+		if slices.Contains(strings.Fields(list), strings.ToLower(word)) {
+			return meaning
+		}
+	}
+	return ""
+}
+
+// classes are the APIs' error types and codes, whatever the status is.
+var classes = meanings{
+	outcome.Refused: "api_key_invalid invalid_api_key authentication_error unauthenticated permission_error " +
+		"permission_denied",
+	outcome.TooLarge:    "context_length_exceeded request_too_large",
+	outcome.RateLimited: "rate_limit_error rate_limit_exceeded too_many_requests resource_exhausted",
+	outcome.Unavailable: "overloaded_error",
+	outcome.NoModel:     "model_not_found",
 }
 
 // class returns the class of an error by its codes, message and status.
 func (a failure) class(status int) outcome.Outcome {
 	for _, w := range a.words {
-		if class := classes[w]; class != "" {
+		if class := classes.of(w); class != "" {
 			return class
 		}
 	}
@@ -187,18 +200,16 @@ func wait(text string, unit time.Duration) time.Duration {
 // the context of the model.
 const FullContext = "model_context_window_exceeded"
 
-// ends are the meanings of the providers' finish reasons, in lower case. All others are normal, or the
-// agent continues after them. Failed means that the output of the model is invalid.
-var ends = map[string]outcome.Outcome{
-	"max_tokens": outcome.Cut, "length": outcome.Cut, "max_output_tokens": outcome.Cut, FullContext: outcome.Cut,
-	"safety": outcome.Filtered, "recitation": outcome.Filtered, "language": outcome.Filtered, "blocklist": outcome.Filtered,
-	"prohibited_content": outcome.Filtered, "spii": outcome.Filtered, "image_safety": outcome.Filtered,
-	"content_filter": outcome.Filtered, "refusal": outcome.Filtered, "other": outcome.Filtered,
-	"incomplete": outcome.Cut, // Responses, without a reason
-	"failed":     outcome.Unavailable, "cancelled": outcome.Unavailable, "error": outcome.Unavailable,
-	"malformed_function_call": outcome.Failed, "malformed_response": outcome.Failed,
-	"unexpected_tool_call": outcome.Failed, "too_many_tool_calls": outcome.Failed, "missing_thought_signature": outcome.Failed,
+// ends are the providers' finish reasons with a fault. All others are normal, or the agent continues
+// after them. Failed means that the output of the model is invalid.
+var ends = meanings{
+	outcome.Cut: "max_tokens length max_output_tokens incomplete " + FullContext, // incomplete: Responses, without a reason
+	outcome.Filtered: "safety recitation language blocklist prohibited_content spii image_safety content_filter refusal " +
+		"other",
+	outcome.Unavailable: "failed cancelled error",
+	outcome.Failed: "malformed_function_call malformed_response unexpected_tool_call too_many_tool_calls " +
+		"missing_thought_signature",
 }
 
 // OfFinish returns the fault of a finish reason, "" for none.
-func OfFinish(word string) outcome.Outcome { return ends[strings.ToLower(word)] }
+func OfFinish(word string) outcome.Outcome { return ends.of(word) }
