@@ -81,11 +81,9 @@ var ErrEnvironment error = &environment.Error{Class: environment.Unavailable,
 // Host runs build.sh on this machine as the current user, without keys in its environment and
 // without standard input.
 type Host struct {
-	Root   string
-	Stream io.Writer // shows both outputs as they come; may be nil
-	Limit  time.Duration
-	// Time for a stopped build to end; 0 is five seconds.
-	Grace   time.Duration
+	Root    string
+	Stream  io.Writer // shows both outputs as they come; may be nil
+	Limit   time.Duration
 	Secrets *redact.Redactor // removed from the output
 }
 
@@ -130,9 +128,10 @@ func (h Host) run(ctx context.Context, out, voice io.Writer) (end roles.BuildEnd
 	}
 	runtime.LockOSThread() // proc.Leader applies to the thread
 	defer runtime.UnlockOSThread()
-	limited, cancel := context.WithTimeout(ctx, cmp.Or(h.Limit, time.Hour))
+	limit := cmp.Or(h.Limit, time.Hour)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	end.Exit, err = proc.Run(limited, cmd, cmp.Or(h.Grace, 5*time.Second))
+	end.Exit, err = proc.Run(limited, cmd, min(limit, 5*time.Second)) // the time for a stopped build to end
 	if cmd.Process != nil {
 		proc.EndOrphans(cmd.Process.Pid) // such as a server that it left
 	}

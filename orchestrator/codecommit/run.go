@@ -366,17 +366,11 @@ func NewFolder(dir string, now time.Time, suffix string, secrets *redact.Redacto
 
 // Put writes a file under each of its names.
 func (f *Folder) Put(text string, names ...string) error {
-	data := []byte(f.secrets.String(text))
-	for i, name := range names {
-		path := filepath.Join(f.Path, name)
-		if i > 0 && os.Link(filepath.Join(f.Path, names[0]), path) == nil {
-			continue // the file system supports hard links
-		}
-		if err := hostfs.Write(path, data, logPerm); err != nil {
-			return err
-		}
+	var errs []error
+	for _, name := range names {
+		errs = append(errs, hostfs.Write(filepath.Join(f.Path, name), []byte(f.secrets.String(text)), logPerm))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // Body writes a response as JSON, because the file's name ends in .json: a stream of events as a list of
