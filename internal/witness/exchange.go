@@ -192,7 +192,7 @@ func (c Claim) missesBody(x Exchange) string {
 	}
 	echoes := c.echoes(x)
 	doc, isDoc := decode(body)
-	if c.json != nil && (!isDoc || !c.json.fits(doc, echoes)) {
+	if c.json != nil && (!isDoc || !c.json.fits(doc, echoes, false)) {
 		return fmt.Sprintf("%d with a different body", x.Status)
 	}
 	for _, text := range c.texts {

@@ -91,13 +91,13 @@ func (c Claim) missesRun(x Exchange) string {
 // output and files. If the run has no output, it adds a line.
 func (x Exchange) alteredRun(what Alteration) []byte {
 	ran, _ := x.run()
-	switch blank := len(bytes.TrimSpace(ran.Stdout)) == 0; {
-	case what == OfStatus:
+	if what == OfStatus {
 		ran.Exit = 1 - min(ran.Exit, 1)
-	case blank:
-		ran.Stdout, ran.Stderr, ran.Files = []byte("altered\n"), nil, nil
-	default:
-		ran.Stdout, ran.Stderr, ran.Files = nil, nil, nil
+	} else {
+		blank := len(bytes.TrimSpace(ran.Stdout)) == 0
+		if ran.Stdout, ran.Stderr, ran.Files = nil, nil, nil; blank {
+			ran.Stdout = []byte("altered\n")
+		}
 	}
 	data, _ := json.Marshal(ran) // run decoded it from JSON
 	return data

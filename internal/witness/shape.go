@@ -2,6 +2,7 @@ package witness
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -251,39 +252,6 @@ func (v shape) echoes(doc any) (all []echo) {
 	return all
 }
 
-// equals reports whether doc equals the shape, without further keys or items.
-func (v shape) equals(doc any) bool {
-	switch {
-	case v.any:
-		return true
-	case v.fields != nil:
-		object, ok := doc.(map[string]any)
-		named := map[string]bool{}
-		for _, f := range v.fields {
-			value, has := object[f.key]
-			if named[f.key] = true; !has || !f.equals(value) {
-				return false
-			}
-		}
-		return ok && (v.more || len(named) == len(object))
-	case v.items != nil:
-		list, ok := doc.([]any)
-		if !ok || len(list) < len(v.items) || len(list) > len(v.items) && !v.more {
-			return false
-		}
-		for i, item := range v.items {
-			if !item.equals(list[i]) {
-				return false
-			}
-		}
-		return true
-	case v.echoed:
-		_, ok := doc.(string)
-		return ok
-	}
-	return v.scalarFits(doc, nil)
-}
-
 // scalarFits compares a value that is neither an object nor a list.
 func (v shape) scalarFits(doc any, echoes []echo) bool {
 	want, ok := v.of.(string)
@@ -294,23 +262,38 @@ func (v shape) scalarFits(doc any, echoes []echo) bool {
 	return v.of == doc || number(v.of, doc)
 }
 
-// fits reports whether doc contains the shape. It may have more keys and items.
-func (v shape) fits(doc any, echoes []echo) bool {
+// fits reports whether doc contains the shape. Unless exact is set, doc may have more keys and items, and
+// its items may be in another order.
+func (v shape) fits(doc any, echoes []echo, exact bool) bool {
+	object, isObject := doc.(map[string]any)
+	list, isList := doc.([]any)
+	_, isText := doc.(string)
 	switch {
 	case v.any:
 		return true
 	case v.fields != nil:
-		object, ok := doc.(map[string]any)
-		return ok && !slices.ContainsFunc(v.fields, func(f field) bool {
-			has, ok := object[f.key]
-			return !ok || !f.fits(has, echoes)
+		unnamed := maps.Clone(object)
+		for _, f := range v.fields {
+			value, has := object[f.key]
+			if delete(unnamed, f.key); !has || !f.fits(value, echoes, exact) {
+				return false
+			}
+		}
+		return isObject && (!exact || v.more || len(unnamed) == 0)
+	case v.items != nil && exact:
+		if !isList || len(list) < len(v.items) || len(list) > len(v.items) && !v.more {
+			return false
+		}
+		return slices.EqualFunc(v.items, list[:len(v.items)], func(item shape, has any) bool {
+			return item.fits(has, echoes, true)
 		})
 	case v.items != nil:
-		list, ok := doc.([]any)
-		return ok && (len(v.items) > 0 || v.more || len(list) == 0) &&
+		return isList && (len(v.items) > 0 || v.more || len(list) == 0) &&
 			!slices.ContainsFunc(v.items, func(item shape) bool {
-				return !slices.ContainsFunc(list, func(has any) bool { return item.fits(has, echoes) })
+				return !slices.ContainsFunc(list, func(has any) bool { return item.fits(has, echoes, false) })
 			})
+	case exact && v.echoed:
+		return isText
 	}
 	return v.scalarFits(doc, echoes)
 }

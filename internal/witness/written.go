@@ -131,7 +131,7 @@ func hasField(doc any, key string, value shape) bool {
 	switch doc := doc.(type) {
 	case map[string]any:
 		for k, v := range doc {
-			if k == key && value.fits(v, nil) || hasField(v, key, value) {
+			if k == key && value.fits(v, nil, false) || hasField(v, key, value) {
 				return true
 			}
 		}
