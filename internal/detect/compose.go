@@ -18,24 +18,19 @@ import (
 // compose is the compose file that is nearest to the folder.
 type compose struct {
 	*project
-	ctx context.Context
-}
-
-// composed is the content of a compose file.
-type composed struct {
-	*project
+	ctx      context.Context
 	file     string
 	services types.Services
 	order    []string // the names of the services, sorted
 }
 
 // from returns the place of a key of a service.
-func (c composed) from(service, key string) Source {
+func (c compose) from(service, key string) Source {
 	return Source{File: c.file, Place: "services." + service + "." + key}
 }
 
 // path returns the path in the tree of a path in the compose file.
-func (c composed) path(name string) string {
+func (c compose) path(name string) string {
 	return path.Join(path.Dir(c.file), strings.TrimPrefix(name, composeDir))
 }
 
@@ -43,32 +38,31 @@ func (c composed) path(name string) string {
 const composeDir = "/repository"
 
 func (c compose) find() {
-	file := c.nearest("compose.yaml compose.yml docker-compose.yaml docker-compose.yml")
-	if file == "" {
+	if c.file = c.nearest("compose.yaml compose.yml docker-compose.yaml docker-compose.yml"); c.file == "" {
 		return
 	}
-	loaded, err := c.load(file)
+	loaded, err := c.load()
 	if err != nil {
-		c.say("%s cannot be read: %v", file, err)
+		c.say("%s cannot be read: %v", c.file, err)
 		return
 	}
-	in := composed{c.project, file, loaded.Services, slices.Sorted(maps.Keys(loaded.Services))}
-	app := in.app()
+	c.services, c.order = loaded.Services, slices.Sorted(maps.Keys(loaded.Services))
+	app := c.app()
 	if app != "" {
-		in.readApp(app, in.services[app])
+		c.readApp(app, c.services[app])
 	}
-	for _, name := range in.needed(app) {
-		in.service(name, in.services[name])
+	for _, name := range c.needed(app) {
+		c.service(name, c.services[name])
 	}
 }
 
-// load reads a compose file. It reads no other file: the loader must follow neither include nor
+// load reads the compose file. It reads no other file: the loader must follow neither include nor
 // extends, and must not read a .env.
-func (c compose) load(file string) (*types.Project, error) {
-	text := compile(`(?m)^version:.*$`).ReplaceAllString(c.tree.Text(file), "") // the loader warns about it
+func (c compose) load() (*types.Project, error) {
+	text := compile(`(?m)^version:.*$`).ReplaceAllString(c.tree.Text(c.file), "") // the loader warns about it
 	details := types.ConfigDetails{
 		WorkingDir:  composeDir,
-		ConfigFiles: []types.ConfigFile{{Filename: path.Base(file), Content: []byte(text)}},
+		ConfigFiles: []types.ConfigFile{{Filename: path.Base(c.file), Content: []byte(text)}},
 		Environment: types.Mapping{},
 	}
 	sample := c.sampleEnv()
@@ -104,7 +98,7 @@ func substitute(text string, lookup template.Mapping) (string, error) {
 
 // app returns the service that is built from the folder, or whose image has the name of the
 // project. It returns "" for no or several such services.
-func (c composed) app() string {
+func (c compose) app() string {
 	var built, web []string
 	for _, name := range c.order {
 		if c.isHere(c.services[name]) {
@@ -134,7 +128,7 @@ func (c composed) app() string {
 }
 
 // isHere reports whether a service is built from the folder, or runs its source from a volume.
-func (c composed) isHere(s types.ServiceConfig) bool {
+func (c compose) isHere(s types.ServiceConfig) bool {
 	here := c.at(".")
 	if s.Build != nil {
 		dir := c.path(s.Build.Context)
@@ -154,7 +148,7 @@ func inVolume(s types.ServiceConfig, value *string) bool {
 }
 
 // readApp records the service that is the app.
-func (c composed) readApp(name string, s types.ServiceConfig) {
+func (c compose) readApp(name string, s types.ServiceConfig) {
 	if s.Build != nil {
 		file := s.Build.Dockerfile
 		if file == "" {
@@ -198,7 +192,7 @@ const (
 )
 
 // variable records a variable, or that its value is not in the repository.
-func (c composed) variable(prefix, name string, value *string, from Source) {
+func (c compose) variable(prefix, name string, value *string, from Source) {
 	switch {
 	case !match(variableName, name) || strings.HasPrefix(name, "ABL_"):
 		c.say("%s: abl skips the variable %q: it cannot set a variable with this name", from, name)
@@ -245,7 +239,7 @@ func usualPort(image string) string {
 }
 
 // ports returns the TCP ports of a service.
-func (c composed) ports(name string) (all []Fact) {
+func (c compose) ports(name string) (all []Fact) {
 	for _, port := range c.services[name].Ports {
 		if port.Protocol != "udp" {
 			all = append(all, fact("", fmt.Sprint(port.Target), c.from(name, "ports")))
@@ -259,7 +253,7 @@ func (c composed) ports(name string) (all []Fact) {
 
 // needed returns the services that the app depends on. Without an app it returns all services
 // except developers' tools.
-func (c composed) needed(app string) (names []string) {
+func (c compose) needed(app string) (names []string) {
 	s, known := c.services[app]
 	if !known {
 		return c.allNeeded()
@@ -285,7 +279,7 @@ func (c composed) needed(app string) (names []string) {
 	return names
 }
 
-func (c composed) allNeeded() (names []string) {
+func (c compose) allNeeded() (names []string) {
 	var databases []string
 	for _, name := range c.order {
 		base, _ := baseOf(c.services[name].Image)
@@ -310,7 +304,7 @@ func (c composed) allNeeded() (names []string) {
 const serviceName = `^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`
 
 // service records a service that the app needs, or why abl cannot start it.
-func (c composed) service(name string, s types.ServiceConfig) {
+func (c compose) service(name string, s types.ServiceConfig) {
 	key := "app.services." + name
 	base, _ := baseOf(s.Image)
 	port := append(c.ports(name), fact("", usualPort(base), c.from(name, "image")))[0]
@@ -346,7 +340,7 @@ func (c composed) service(name string, s types.ServiceConfig) {
 }
 
 // files records a file that is mounted into a service, or the files of a directory of init scripts.
-func (c composed) files(service string, v types.ServiceVolumeConfig) {
+func (c compose) files(service string, v types.ServiceVolumeConfig) {
 	if v.Type != "bind" || !path.IsAbs(v.Target) || path.Dir(v.Target) == "/" {
 		return
 	}

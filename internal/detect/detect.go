@@ -123,7 +123,7 @@ func Read(ctx context.Context, t *Tree, dir string, w Wish) Report {
 	p := newProject(folder{t, dir}, w)
 	p.findStack()
 	p.language.load()
-	for _, s := range []source{compose{p, ctx}, dockerfile{p}, procfile{p}, p.language, makefile{p}, sampleEnv{p}} {
+	for _, s := range []source{compose{project: p, ctx: ctx}, dockerfile{p}, procfile{p}, p.language, makefile{p}, sampleEnv{p}} {
 		s.find()
 	}
 	p.decide()

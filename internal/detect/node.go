@@ -303,29 +303,31 @@ func (n *node) configuredPort() int {
 	return atoi(capture(`server\s*:\s*\{[^}]*?\bport\s*:\s*(\d{2,5})`, text))
 }
 
-// bins returns the programs of the package.json with their places.
-func (n *node) bins() (files map[string]string, from map[string]Source) {
-	files, from = map[string]string{}, map[string]Source{}
+// bins returns the programs of the package.json: their files by name.
+func (n *node) bins() map[string]string {
+	files := map[string]string{}
 	switch bin := n.manifest.Bin.(type) {
 	case string:
-		name := path.Base(n.manifest.Name)
-		files[name], from[name] = bin, n.src("bin")
+		files[path.Base(n.manifest.Name)] = bin
 	case map[string]any:
 		for name, file := range bin {
 			if text, ok := file.(string); ok {
-				files[name], from[name] = text, n.src("bin."+name)
+				files[name] = text
 			}
 		}
 	}
-	return files, from
+	return files
 }
 
 // findPrograms records the programs of the package.json, or that it is a library.
 func (n *node) findPrograms() {
 	m := n.manifest
-	files, places := n.bins()
+	files := n.bins()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		file, from, command, note := path.Clean(files[name]), places[name], "", ""
+		file, from, command, note := path.Clean(files[name]), n.src("bin."+name), "", ""
+		if _, single := m.Bin.(string); single {
+			from = n.src("bin")
+		}
 		switch {
 		case n.has(file):
 			command = `node "$ABL_SRC/` + file + `"`

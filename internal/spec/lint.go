@@ -102,7 +102,8 @@ func (r *reader) compareWithEarlier(b Contract, seen map[string]Contract) {
 		if condition.MatchString(a.Result + " " + b.Result) {
 			report = r.warn
 		}
-		report(b.Line, "contradiction", fmt.Sprintf("%s expects %s, but %s expects %s for the same action", b.ID, y, other, x),
+		report(b.Line, "contradiction",
+			fmt.Sprintf("%s expects %s, but %s expects %s for the same action", b.ID, y, other, x),
 			"both must hold at the same time: write in each action when it applies, or make them numbered steps below one item")
 	default:
 		r.warn(b.Line, "contradiction", b.ID+" has the same action as "+other+", but another result",
