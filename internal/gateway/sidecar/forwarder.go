@@ -85,7 +85,8 @@ func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.Cert
 // ListenProxy is Listen for a target that is a proxy. It allows tunnels to any host.
 func ListenProxy(ctx context.Context, at Listening, target *url.URL, roots *x509.CertPool) (*Forwarder, error) {
 	return listen(ctx, at, func(w http.ResponseWriter, r *http.Request, is func(token string) bool) bool {
-		_, password, _ := proxyAuth(r)
+		auth := http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
+		_, password, _ := auth.BasicAuth()
 		if r.Method != http.MethodConnect || !is(password) {
 			return false
 		}
@@ -122,11 +123,6 @@ func listen(ctx context.Context, at Listening,
 	go func() { _ = f.Serve(l) }()
 	context.AfterFunc(ctx, func() { _ = f.Close() })
 	return f, nil
-}
-
-// proxyAuth returns the user and the password that a client sends to a proxy.
-func proxyAuth(r *http.Request) (user, password string, ok bool) {
-	return (&http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}).BasicAuth()
 }
 
 // ProxyURL returns the address of the proxy for the gateway's setup. It contains the token.
