@@ -166,3 +166,29 @@ func TestTreeIsBounded(t *testing.T) {
 		t.Errorf("read %d bytes, want at most %d", total, maxTotal)
 	}
 }
+
+// An address on this machine in a variable becomes the service with the usual port of the server that the
+// variable names.
+func TestVariablesNameServices(t *testing.T) {
+	r := Read(t.Context(), files(map[string]string{
+		"compose.yaml": "services: {store: {image: postgres:17}, bus: {image: nats:2}}",
+		"package.json": `{"scripts": {"start": "node a.js"}, "dependencies": {"express": "5", "dotenv": "17"}}`,
+		"a.js":         "require('express')().listen(3000)",
+		".env.example": "DB_HOST=localhost\nNATS_HOST=127.0.0.1\nREDIS_HOST=localhost\nPGHOST=localhost\n",
+	}), "", Wish{})
+	want := map[string]string{"DB_HOST": "store", "NATS_HOST": "bus", "REDIS_HOST": "localhost", "PGHOST": "store"}
+	for name, service := range want {
+		if got := r.Get("app.env." + name); got != service {
+			t.Errorf("%s: got %q, want %q", name, got, service)
+		}
+	}
+}
+
+// A language without an expression for servers on 127.0.0.1 gets no note about them.
+func TestScanWithoutExpressions(t *testing.T) {
+	p := newProject(folder{files(nil), ""}, Wish{})
+	kind, from := p.scan("a", "listen", signs{})
+	if kind != "" || from != (Source{}) || len(p.report.Notes) > 0 {
+		t.Errorf("got %q from %q with the notes %q, want none", kind, from, p.report.Notes)
+	}
+}

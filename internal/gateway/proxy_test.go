@@ -197,3 +197,18 @@ func TestParseProxy(t *testing.T) {
 		}
 	}
 }
+
+// Of abl's relay the error between abl and the proxy is reported.
+func TestRefusalOfTheRelay(t *testing.T) {
+	r := &http.Response{StatusCode: http.StatusBadGateway, Status: "502 Bad Gateway", Header: http.Header{}}
+	proxy := &url.URL{Host: "127.0.0.1:1"}
+	for reason, want := range map[string]string{
+		"":                         "the proxy 127.0.0.1:1 refuses the connection: 502 Bad Gateway",
+		"cannot reach the proxy x": "cannot reach the proxy x",
+	} {
+		r.Header.Set(reasonHeader, reason)
+		if err := refusal(t.Context(), proxy, nil, r); err == nil || err.Error() != want || !FailedToDial(err) {
+			t.Errorf("%q: got %v, want %q, and that the request reached nobody", reason, err, want)
+		}
+	}
+}

@@ -109,9 +109,15 @@ func TestLoadDirFollowsNoLinks(t *testing.T) {
 	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []string{link, filepath.Join(dir, "phase1.md"), filepath.Join(dir, "absent")} {
-		if set, _ := LoadDir(bad); len(set.Check(1)) == 0 {
-			t.Errorf("%s was read", bad)
+	const noFolder = "it is a link, or not a directory"
+	for bad, want := range map[string]string{
+		link:                            noFolder,
+		filepath.Join(dir, "phase1.md"): noFolder,
+		filepath.Join(dir, "absent"):    "the directory does not exist",
+	} {
+		set, _ := LoadDir(bad)
+		if stops := set.Check(1); len(stops) != 1 || stops[0].Text != want {
+			t.Errorf("%s: got %v, want %q", bad, stops, want)
 		}
 	}
 }
