@@ -123,7 +123,10 @@ func Read(ctx context.Context, t *Tree, dir string, w Wish) Report {
 	p := newProject(folder{t, dir}, w)
 	p.findStack()
 	p.language.load()
-	for _, s := range []source{compose{project: p, ctx: ctx}, dockerfile{p}, procfile{p}, p.language, makefile{p}, sampleEnv{p}} {
+	all := []source{
+		compose{project: p, ctx: ctx}, dockerfile{p}, procfile{p}, p.language, makefile{p}, sampleEnv{p},
+	}
+	for _, s := range all {
 		s.find()
 	}
 	p.decide()

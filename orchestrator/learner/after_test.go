@@ -25,8 +25,11 @@ func walk(cycles int, answer func(State) Happened) (string, State) {
 	return strings.Join(lines, "\n"), s
 }
 
+// fault is a short name for the rows of tables.
+type fault = outcome.Fault
+
 func done(text string) Happened {
-	return Happened{Fault: outcome.Fault{Class: outcome.Done}, Text: text, SpentMS: 1000}
+	return Happened{Fault: fault{Class: outcome.Done}, Text: text, SpentMS: 1000}
 }
 
 func TestWalks(t *testing.T) {
@@ -55,25 +58,25 @@ func TestWalks(t *testing.T) {
 		}, "1 generate.1 1 run.1 1 review.1 1 learnings.1 1 mistakes.1 1 improve.1 1 keep.1 2 generate.1 2 run.1 2 mistakes.1 2 improve.1 2 keep.1 2 finish.1", 1},
 		{"the author fails twice", 1, func(s State) Happened {
 			if s.Step == Generate {
-				return Happened{Fault: outcome.Fault{Class: "crashed", What: "signal"}, SpentMS: 1000}
+				return Happened{Fault: fault{Class: "crashed", What: "signal"}, SpentMS: 1000}
 			}
 			return good(s)
 		}, "1 generate.1 1 generate.2 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 0},
 		{"the author is too slow, which a second try would not fix", 1, func(s State) Happened {
 			if s.Step == Generate {
-				return Happened{Fault: outcome.Fault{Class: outcome.Timeout}, SpentMS: 300_000}
+				return Happened{Fault: fault{Class: outcome.Timeout}, SpentMS: 300_000}
 			}
 			return good(s)
 		}, "1 generate.1 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 0},
 		{"a person stops a call three times, which takes nothing of it", 1, func(s State) Happened {
 			if s.Step == Review && s.Attempt < 4 {
-				return Happened{Fault: outcome.Fault{Class: outcome.Interrupted}, SpentMS: 250_000}
+				return Happened{Fault: fault{Class: outcome.Interrupted}, SpentMS: 250_000}
 			}
 			return good(s)
 		}, "1 generate.1 1 run.1 1 review.1 1 review.2 1 review.3 1 review.4 1 learnings.1 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 1},
 		{"nobody answers after the program", 1, func(s State) Happened {
 			if s.Step != Generate && s.Step != Run && s.Step != Keep {
-				return Happened{Fault: outcome.Fault{Class: "failed", What: "x"}, SpentMS: 1}
+				return Happened{Fault: fault{Class: "failed", What: "x"}, SpentMS: 1}
 			}
 			return good(s)
 		}, "1 generate.1 1 run.1 1 review.1 1 review.2 1 learnings.1 1 learnings.2 1 mistakes.1 1 mistakes.2 1 improve.1 1 improve.2 1 keep.1 1 finish.1", 1},
@@ -149,10 +152,10 @@ func TestWeatherOfACall(t *testing.T) {
 		want string
 	}
 	away := func(ms int64) Happened {
-		return Happened{Fault: outcome.Fault{Class: outcome.Unavailable, What: "503"}, SpentMS: ms}
+		return Happened{Fault: fault{Class: outcome.Unavailable, What: "503"}, SpentMS: ms}
 	}
 	asks := func(d time.Duration) Happened {
-		return Happened{Fault: outcome.Fault{Class: outcome.RateLimited, What: "429", Back: time.Unix(0, 0).Add(d)}, SpentMS: 1000}
+		return Happened{Fault: fault{Class: outcome.RateLimited, What: "429", Back: time.Unix(0, 0).Add(d)}, SpentMS: 1000}
 	}
 	for _, c := range []struct {
 		name   string
@@ -163,23 +166,23 @@ func TestWeatherOfACall(t *testing.T) {
 			{away(1000), "generate.2 after 2s"}, {away(1000), "generate.3 after 4s"}, {done("made"), "run.1 after 0s"},
 		}},
 		{"the-agents-own-failure-is-no-weather", time.Hour, []end{
-			{away(1000), "generate.2 after 2s"}, {Happened{Fault: outcome.Fault{Class: outcome.Crashed}, SpentMS: 1000}, "generate.3 after 0s"},
-			{away(1000), "generate.4 after 2s"}, {Happened{Fault: outcome.Fault{Class: outcome.Crashed}, SpentMS: 1000}, "mistakes.1 after 0s"},
+			{away(1000), "generate.2 after 2s"}, {Happened{Fault: fault{Class: outcome.Crashed}, SpentMS: 1000}, "generate.3 after 0s"},
+			{away(1000), "generate.4 after 2s"}, {Happened{Fault: fault{Class: outcome.Crashed}, SpentMS: 1000}, "mistakes.1 after 0s"},
 		}},
 		{"interrupted-while-it-waits", time.Hour, []end{
-			{away(1000), "generate.2 after 2s"}, {Happened{Fault: outcome.Fault{Class: outcome.Interrupted}, SpentMS: 9000}, "generate.3 after 2s"},
+			{away(1000), "generate.2 after 2s"}, {Happened{Fault: fault{Class: outcome.Interrupted}, SpentMS: 9000}, "generate.3 after 2s"},
 		}},
 		{"the-provider-names-a-time", time.Hour, []end{{asks(40 * time.Minute), "generate.2 after 40m0s"}}},
 		{"the-outage-budget-is-less", 5 * time.Second, []end{
 			{away(1000), "generate.2 after 2s"}, {away(1000), "generate.3: the provider is unavailable: 503; another wait of 4s does not fit, after 4s (loop.outage_budget is 5s); come back after 1970-01-01 00:00:04 UTC"},
 		}},
-		{"payment-required", time.Hour, []end{{Happened{Fault: outcome.Fault{Class: outcome.Quota, What: "no credit", Paid: true}, SpentMS: 1000}, "generate.2: the provider wants a payment or a change of the account: no credit"}}},
-		{"the-key-is-refused", time.Hour, []end{{Happened{Fault: outcome.Fault{Class: outcome.Refused, What: "GEMINI_API_KEY is refused: 401"}}, "generate.2: the provider refused the login: GEMINI_API_KEY is refused: 401"}}},
-		{"the-budget-is-reached", time.Hour, []end{{Happened{Fault: outcome.Fault{Class: outcome.OverBudget, What: "5 of 5"}}, "generate.2: the budget is reached: 5 of 5"}}},
+		{"payment-required", time.Hour, []end{{Happened{Fault: fault{Class: outcome.Quota, What: "no credit", Paid: true}, SpentMS: 1000}, "generate.2: the provider wants a payment or a change of the account: no credit"}}},
+		{"the-key-is-refused", time.Hour, []end{{Happened{Fault: fault{Class: outcome.Refused, What: "GEMINI_API_KEY is refused: 401"}}, "generate.2: the provider refused the login: GEMINI_API_KEY is refused: 401"}}},
+		{"the-budget-is-reached", time.Hour, []end{{Happened{Fault: fault{Class: outcome.OverBudget, What: "5 of 5"}}, "generate.2: the budget is reached: 5 of 5"}}},
 		{"the-prompt-becomes-too-long-twice", time.Hour, []end{
-			{Happened{Fault: outcome.Fault{Class: outcome.TooLarge, What: "9 of 8", Grown: true}}, "generate.2 after 0s"}, {Happened{Fault: outcome.Fault{Class: outcome.TooLarge, What: "9 of 8", Grown: true}}, "mistakes.1 after 0s"},
+			{Happened{Fault: fault{Class: outcome.TooLarge, What: "9 of 8", Grown: true}}, "generate.2 after 0s"}, {Happened{Fault: fault{Class: outcome.TooLarge, What: "9 of 8", Grown: true}}, "mistakes.1 after 0s"},
 		}},
-		{"the-prompt-is-too-long", time.Hour, []end{{Happened{Fault: outcome.Fault{Class: outcome.TooLarge, What: "1 of 0"}}, "generate.2: the agent failed: the prompt is longer than the model takes: 1 of 0"}}},
+		{"the-prompt-is-too-long", time.Hour, []end{{Happened{Fault: fault{Class: outcome.TooLarge, What: "1 of 0"}}, "generate.2: the agent failed: the prompt is longer than the model takes: 1 of 0"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Fresh().Begin("a task", "gemini", "m", 1, time.Unix(0, 0))

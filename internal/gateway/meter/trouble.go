@@ -203,7 +203,8 @@ const FullContext = "model_context_window_exceeded"
 // ends are the providers' finish reasons with a fault. All others are normal, or the agent continues
 // after them. Failed means that the output of the model is invalid.
 var ends = meanings{
-	outcome.Cut: "max_tokens length max_output_tokens incomplete " + FullContext, // incomplete: Responses, without a reason
+	// The Responses API has incomplete without a reason.
+	outcome.Cut: "max_tokens length max_output_tokens incomplete " + FullContext,
 	outcome.Filtered: "safety recitation language blocklist prohibited_content spii image_safety content_filter refusal " +
 		"other",
 	outcome.Unavailable: "failed cancelled error",
