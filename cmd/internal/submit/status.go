@@ -3,7 +3,6 @@ package submit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/cmd/internal/view"
+	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/proc"
@@ -51,7 +51,7 @@ func status(ctx context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
-	jobs, err := on.list(ctx, all)
+	jobs, err := on.jobs(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -130,8 +130,7 @@ type published struct {
 	rows []ledger.Row
 }
 
-// maxPublished bounds each file of a published state, in bytes.
-const maxPublished = 64 << 20
+const stateRef = "refs/abl/state"
 
 // fetch reads the state that a repository holds. A repository without one has no phases.
 func fetch(ctx context.Context, repository string) (p published, err error) {
@@ -141,48 +140,43 @@ func fetch(ctx context.Context, repository string) (p published, err error) {
 		return p, err
 	}
 	defer os.RemoveAll(dir)
-	refs, err := output(proc.GitRemote(ctx, ".", "ls-remote", "--", repository, "refs/abl/state"))
+	refs, err := output(proc.GitRemote(ctx, dir, "ls-remote", "--", repository, stateRef))
 	if err != nil || refs == "" {
 		return p, err
 	}
 	for _, args := range [][]string{
-		{"init", "-q", "--bare", "."},
-		{"fetch", "-q", "--depth=1", "--", repository, "refs/abl/state"},
+		{"init", "-q"},
+		{"fetch", "-q", "--depth=1", "--no-tags", "--", repository, stateRef + ":" + stateRef},
 	} {
 		if _, err := output(proc.GitRemote(ctx, dir, args...)); err != nil {
 			return p, err
 		}
 	}
-	show := func(name string) (data []byte, err error) {
-		size, err := output(proc.Git(ctx, dir, "--git-dir=.", "cat-file", "-s", "FETCH_HEAD:"+name))
-		if n, serr := strconv.Atoi(strings.TrimSpace(size)); err != nil || serr != nil || n > maxPublished {
-			return nil, errors.Join(err, serr)
-		}
-		text, err := output(proc.Git(ctx, dir, "--git-dir=.", "cat-file", "blob", "FETCH_HEAD:"+name))
-		return []byte(text), err
-	}
-	data, err := show("state.json")
-	if err == nil {
-		p.file, err = state.Decode(data)
-	}
+	copied, err := git.OpenOrigin(dir)
 	if err != nil {
-		return p, fmt.Errorf("%s: %w", repository, err)
+		return p, err
+	}
+	var files map[string][]byte
+	commit, err := copied.Ref(stateRef)
+	if err == nil {
+		files, err = copied.Kept(commit)
+	}
+	if err == nil {
+		p.file, err = state.Decode(files["state.json"])
 	}
 	var lease struct{ Host string }
-	if data, err := show("lease.json"); err == nil {
-		_ = json.Unmarshal(data, &lease) // without it the host is unknown
-	}
+	_ = json.Unmarshal(files["lease.json"], &lease) // without it the host is unknown
 	p.host = lease.Host
-	if data, err := show("tokens.csv"); err == nil {
+	if data, has := files["tokens.csv"]; err == nil && has {
 		path := filepath.Join(dir, "tokens.csv")
 		if err = hostfs.Write(path, data, 0o600); err == nil {
 			err = ledger.Open(path).Scan(func(r ledger.Row) { p.rows = append(p.rows, r) }, func(int, string) {})
 		}
-		if err != nil {
-			return p, fmt.Errorf("%s: %w", repository, err)
-		}
 	}
-	return p, nil
+	if err != nil {
+		err = fmt.Errorf("%s: %w", repository, err)
+	}
+	return p, err
 }
 
 // phases returns the phases that have begun, in order.
@@ -208,23 +202,33 @@ func (p published) cost(s *phase.Project, n int) *ledger.Money {
 	return &cost
 }
 
-// slurmJobs asks Slurm for the jobs of projects, oldest first. Slurm forgets a job some minutes after its
-// end (MinJobAge).
-func slurmJobs(ctx context.Context, all []target) (jobs []job, err error) {
-	const format = "JobArrayID:|,ArrayTaskID:|,State:|,NodeList:|,exit_code:|,Name:|"
-	cmd := proc.Command(ctx, "squeue", "--me", "--noheader", "--array", "--states=all", "--sort=i", "--Format="+format)
-	out, err := output(cmd)
+// The commands that print a line for each job, oldest first: name of the job or label of the project, index in
+// an array job, id, state, node and exit code. Slurm forgets a job some minutes after its end (MinJobAge).
+var (
+	slurmJobs = []string{"squeue", "--me", "--noheader", "--array", "--states=all", "--sort=i",
+		"--Format=Name:|,ArrayTaskID:|,JobArrayID:|,State:|,NodeList:|,exit_code:|"}
+	kubernetesJobs = []string{"kubectl", "get", "pods", "-l", "app.kubernetes.io/name=abl",
+		"--sort-by=.metadata.creationTimestamp", "-o", `jsonpath={range .items[*]}{.metadata.labels.abl/project}||` +
+			`{.metadata.name}|{.status.phase}|{.spec.nodeName}|` +
+			`{.status.containerStatuses[?(@.name=="abl")].state.terminated.exitCode}|{"\n"}{end}`}
+)
+
+// jobs asks a scheduler for the jobs of projects, oldest first.
+func (on system) jobs(ctx context.Context, all []target) (jobs []job, err error) {
+	out, err := output(proc.Command(ctx, on.list[0], on.list[1:]...))
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimSpace(line), "|")
 		if len(f) < 6 {
 			continue
 		}
 		for i, t := range all {
-			if f[5] == t.name() || f[5] == listName(all) && f[1] == strconv.Itoa(i+1) {
-				j := job{project: t, id: f[0], state: f[2], node: f[3]}
-				running := slices.Contains([]string{"PENDING", "RUNNING", "COMPLETING"}, f[2])
-				if code, err := strconv.Atoi(f[4]); err == nil && !running {
-					code >>= 8 // a wait status
+			if f[0] == t.name() || f[0] == listName(all) && f[1] == strconv.Itoa(i+1) {
+				j := job{project: t, id: f[2], state: f[3], node: f[4]}
+				running := slices.Contains([]string{"PENDING", "RUNNING", "COMPLETING"}, f[3])
+				if code, err := strconv.Atoi(f[5]); err == nil && !running {
+					if on.name == "slurm" {
+						code >>= 8 // a wait status
+					}
 					j.exit = &code
 				}
 				jobs = append(jobs, j)
@@ -232,46 +236,4 @@ func slurmJobs(ctx context.Context, all []target) (jobs []job, err error) {
 		}
 	}
 	return jobs, err
-}
-
-// kubernetesJobs asks Kubernetes for the pods of projects, oldest first.
-func kubernetesJobs(ctx context.Context, all []target) (jobs []job, err error) {
-	out, err := output(proc.Command(ctx, "kubectl", "get", "pods", "-l", "app.kubernetes.io/name=abl",
-		"--sort-by=.metadata.creationTimestamp", "-o", "json"))
-	if err != nil {
-		return nil, err
-	}
-	var pods struct {
-		Items []struct {
-			Metadata struct {
-				Name   string
-				Labels map[string]string
-			}
-			Spec   struct{ NodeName string }
-			Status struct {
-				Phase             string
-				ContainerStatuses []struct {
-					Name  string
-					State struct{ Terminated *struct{ ExitCode int } }
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(out), &pods); err != nil {
-		return nil, exit.With(exit.Environment, fmt.Errorf("cannot read the output of kubectl: %w", err), "")
-	}
-	for _, pod := range pods.Items {
-		i := slices.IndexFunc(all, func(t target) bool { return pod.Metadata.Labels["abl/project"] == t.name() })
-		if i < 0 {
-			continue
-		}
-		j := job{project: all[i], id: pod.Metadata.Name, state: pod.Status.Phase, node: pod.Spec.NodeName}
-		for _, c := range pod.Status.ContainerStatuses {
-			if end := c.State.Terminated; c.Name == "abl" && end != nil {
-				j.exit = &end.ExitCode
-			}
-		}
-		jobs = append(jobs, j)
-	}
-	return jobs, nil
 }

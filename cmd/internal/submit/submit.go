@@ -35,7 +35,7 @@ type system struct {
 	name     string
 	template string // file of the project
 	quote    func(string) string
-	list     func(context.Context, []target) ([]job, error) // the jobs that it has of the projects
+	list     []string // command that prints its jobs
 }
 
 func systems() []system {
