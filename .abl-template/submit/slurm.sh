@@ -58,7 +58,7 @@ for phase in "$@"; do
   if [ "$code" != 0 ] || [ "$requeue" != no ]; then break; fi
 done
 
-if [ "$code" = 75 ]; then requeue=later; fi # the provider is away
+case $code in 11 | 75) requeue=later ;; esac # another run holds the project, or the provider is away
 if [ "$code" = 0 ]; then requeue=no; fi
 if [ "$requeue" != no ]; then
   job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}

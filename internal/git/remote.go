@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func (r *Remote) Fetch(ctx context.Context, prefix string) error {
 
 // Push sets refs of the remote to the commits that they name here, all or none. It fails with ErrBehind
 // if one of them has moved since the last look or push, or names a commit that the new one does not have.
-// An earlier push whose reply was lost is no such move.
+// An earlier push whose reply was lost is no such move. Ref then returns the commits that it found.
 func (r *Remote) Push(ctx context.Context, refs ...string) error {
 	args, set := []string{"push", "--quiet", "--atomic", "--no-verify"}, map[string]string{}
 	var specs []string
@@ -111,18 +112,17 @@ func (r *Remote) Push(ctx context.Context, refs ...string) error {
 		return err
 	}
 	again := false
+	var behind error
 	for ref, is := range set {
 		if there := now.refs[ref]; there != r.refs[ref] {
-			if err := r.follows(ref, is, there); err != nil {
-				return err
-			}
+			behind = cmp.Or(r.follows(ref, is, there), behind)
 			r.refs[ref], again = there, true
 		}
 	}
-	if again {
+	if again && behind == nil {
 		return r.Push(ctx, refs...)
 	}
-	return err
+	return cmp.Or(behind, err)
 }
 
 // follows fails with ErrBehind if a commit does not have the one that a ref of the remote names.

@@ -171,11 +171,12 @@ func (h *holding) publish(ctx context.Context, file *state.File, release bool) e
 		_, err = x.bring(ctx, begun(file))
 	}
 	failpoint.Here("remote.committed")
+	was := h.remote.Ref(stateRef)
 	if err == nil {
 		err = h.remote.Push(ctx, x.pushed()...)
 	}
 	failpoint.Here("remote.pushed")
-	if h.isMoved(ctx, x, err) {
+	if errors.Is(err, git.ErrBehind) && h.remote.Ref(stateRef) != was { // another clone pushed a state
 		return h.lose(err)
 	}
 	if err == nil {
@@ -199,15 +200,22 @@ func (x exchange) renew(ctx context.Context) error {
 }
 
 // saveAndPush saves the state. It pushes it too, unless work of a call is not committed yet. A remote
-// that is away ends the run only when the lease is no longer valid.
+// that is away ends the run only when the lease is no longer valid. The result of a phase is pushed
+// again until then, because no later step pushes it.
 func (r *Run) saveAndPush(ctx context.Context) error {
 	if err := r.save(); err != nil || r.holds == nil {
 		return err
 	}
-	if is := r.file.Phase(r.phase).Status; is == state.Built || is == state.Verified {
+	p := r.file.Phase(r.phase)
+	if p.Status == state.Built || p.Status == state.Verified {
 		return nil
 	}
 	err := r.holds.publish(ctx, r.file, false)
+	for errors.Is(err, git.ErrRemote) && !p.OnItsWay() && r.holds.valid() == nil {
+		if err = proc.Pause(ctx, r.holds.period/12); err == nil {
+			err = r.holds.publish(ctx, r.file, false)
+		}
+	}
 	if lost := r.holds.valid(); lost != nil {
 		return lost
 	}

@@ -191,6 +191,32 @@ func TestLeaseOfAKilledProcess(t *testing.T) {
 	}
 }
 
+// A run ends after the result of its phase was pushed. If that fails, the next run pushes it.
+func TestResultIsPushed(t *testing.T) {
+	a, _ := nodes(t, time.Second)
+	r, _ := takes(t, a)
+	origin := runGit(t, a.Paths.Root, "remote", "get-url", "origin")
+	must(t, os.Rename(origin, origin+".away"))
+	p := r.file.Phase(1)
+	p.Status, p.Call = state.Stuck, ""
+	r.file.Phases["1"] = &p
+	wantCode(t, "without the remote", r.saveAndPush(t.Context()), exit.Busy)
+	dies(t, a)
+	must(t, os.Rename(origin+".away", origin))
+	must(t, a.fetchState(t.Context()))
+	if got := runGit(t, origin, "show", "refs/abl/state:state.json"); !strings.Contains(got, `"status": "stuck"`) {
+		t.Errorf("the state that was pushed: got %s, want a stuck phase", got)
+	}
+	if got := runGit(t, origin, "ls-tree", "--name-only", "refs/abl/state"); strings.Contains(got, leaseFile) {
+		t.Errorf("the state that was pushed: got %q, want no lease", got)
+	}
+	tip := runGit(t, origin, "rev-parse", "refs/abl/state")
+	must(t, a.fetchState(t.Context()))
+	if got := runGit(t, origin, "rev-parse", "refs/abl/state"); got != tip {
+		t.Errorf("the state after a run with nothing to push: got %s, want %s", got, tip)
+	}
+}
+
 // A lease stays while a call is running that this machine could not stop.
 func TestLeaseOfARunningCall(t *testing.T) {
 	a, _ := nodes(t, time.Hour)

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/internal/git"
 	"abl/internal/proc"
 	"abl/internal/state"
 )
@@ -88,7 +88,33 @@ func (s *Project) fetchState(ctx context.Context) error {
 	if err := x.await(ctx); err != nil {
 		return err
 	}
-	return x.adopt(ctx)
+	if err := x.adopt(ctx); err != nil {
+		return err
+	}
+	return s.pushResult(ctx)
+}
+
+// pushResult pushes the results of phases that an earlier run saved before it was killed. It does nothing
+// while a phase is on its way: its next run pushes everything.
+func (s *Project) pushResult(ctx context.Context) error {
+	x, err := s.exchange()
+	if err != nil {
+		return err
+	}
+	phases := begun(x.file)
+	if len(phases) == 0 || slices.ContainsFunc(phases, func(n int) bool { return x.file.Phase(n).OnItsWay() }) {
+		return nil
+	}
+	same, theirs := false, s.remote.Ref(stateRef)
+	_, held, err := x.leaseAt(theirs)
+	if err == nil && !held && theirs != "" {
+		same, err = x.standsAt(theirs)
+	}
+	if err != nil || same {
+		return err
+	}
+	h := &holding{Project: s, period: time.Duration(s.Conf.Remote.Lease), cancel: func(error) {}}
+	return h.publish(ctx, x.file, true)
 }
 
 // await returns when no other clone holds the lease. A lease expires when the remote's state did not
@@ -228,13 +254,3 @@ func (l lostLease) Error() string { return "this run lost the lease of the proje
 
 // Unwrap returns why the lease is lost.
 func (l lostLease) Unwrap() []error { return []error{l.why, context.Canceled} }
-
-// isMoved reports whether a push failed because another clone pushed a state.
-func (h *holding) isMoved(ctx context.Context, x exchange, err error) bool {
-	if !errors.Is(err, git.ErrBehind) {
-		return false
-	}
-	was := h.remote.Ref(stateRef)
-	now, err := x.repo.Remote(x.Conf.Remote.Name)
-	return err == nil && now.Look(ctx, x.prefix()) == nil && now.Ref(stateRef) != was
-}
