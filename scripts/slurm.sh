@@ -1,19 +1,22 @@
 #!/bin/bash
-# Runs a small Slurm cluster on this machine: a controller and two nodes, node1 and node2. It needs root on
-# Debian or Ubuntu, and installs slurmctld, slurmd, slurm-client and munge. Both nodes share the host name
-# and the network: abl takes an engine for local only if it has the host name of the machine.
+# Runs a small Slurm cluster on this machine: a controller and two nodes, node1 and node2, in network
+# namespaces abl-node1 and abl-node2. It needs root on Debian or Ubuntu, and installs slurmctld, slurmd,
+# slurm-client and munge. The nodes share the host name: abl takes an engine for local only if it has the
+# host name of the machine.
 #
 #   scripts/slurm.sh up DIR     starts it with its files in DIR; export SLURM_CONF=DIR/slurm.conf
 #   scripts/slurm.sh lose DIR NODE   kills the node's daemon and all that runs there
+#   scripts/slurm.sh kill DIR NODE   kills the node's daemon; its jobs continue
 #   scripts/slurm.sh start DIR NODE  starts the node's daemon again
 #   scripts/slurm.sh down DIR   stops it
 #
 # ABL_SLURM_LICENSES is the number of licences abl (20). Each node has ABL_SLURM_CPUS CPUs (8).
 set -euo pipefail
 
-usage() { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,14s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [ $# -ge 2 ] || usage
 command=$1 dir=$(realpath -m "$2") node=${3:-}
+network=198.51.100 # the controller is at .1, node1 at .11, node2 at .12
 export SLURM_CONF=$dir/slurm.conf
 
 say() { printf 'slurm: %s\n' "$*" >&2; }
@@ -38,7 +41,7 @@ configure() {
   memory=$(($(awk '/MemTotal/ {print $2}' /proc/meminfo) / 1024 / 2))
   cat >"$SLURM_CONF" <<CONF
 ClusterName=abl
-SlurmctldHost=$host(127.0.0.1)
+SlurmctldHost=$host($network.1)
 SlurmctldPort=16817
 SlurmUser=root
 SlurmdUser=root
@@ -57,18 +60,45 @@ SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 ReturnToService=2
 SlurmdTimeout=10
+TreeWidth=65533
 KillWait=10
 MailProg=/bin/true
 Licenses=abl:${ABL_SLURM_LICENSES:-20}
-NodeName=node1 NodeHostname=$host NodeAddr=127.0.0.1 Port=16818 CPUs=$cpus RealMemory=$memory
-NodeName=node2 NodeHostname=$host NodeAddr=127.0.0.1 Port=16819 CPUs=$cpus RealMemory=$memory
-PartitionName=main Nodes=node1,node2 Default=YES MaxTime=INFINITE State=UP
+NodeName=node1 NodeHostname=$host NodeAddr=$network.11 Port=16818 CPUs=$cpus RealMemory=$memory
+NodeName=node2 NodeHostname=$host NodeAddr=$network.12 Port=16818 CPUs=$cpus RealMemory=$memory
+PartitionName=main Nodes=node1,node2 Default=YES LLN=YES MaxTime=INFINITE State=UP
 CONF
+}
+
+# connect makes the namespaces, and a bridge between them and this machine.
+connect() {
+  local number name
+  ip link add abl-slurm type bridge
+  ip address add "$network.1/24" dev abl-slurm
+  ip link set abl-slurm up
+  for number in 1 2; do
+    name=abl-node$number
+    ip netns add "$name"
+    ip link add "$name" type veth peer name eth0 netns "$name"
+    ip link set "$name" master abl-slurm up
+    ip -n "$name" address add "$network.1$number/24" dev eth0
+    ip -n "$name" link set eth0 up
+    ip -n "$name" link set lo up
+  done
+}
+
+disconnect() {
+  local name
+  for name in abl-node1 abl-node2; do
+    ip link delete "$name"
+    ip netns delete "$name"
+  done
+  ip link delete abl-slurm
 }
 
 start_node() {
   mkdir -p "$dir/spool-$1"
-  setsid slurmd -D -N "$1" </dev/null >>"$dir/slurmd-$1.out" 2>&1 &
+  setsid nsenter --net="/run/netns/abl-$1" slurmd -D -N "$1" </dev/null >>"$dir/slurmd-$1.out" 2>&1 &
 }
 
 # await TEXT COMMAND...: waits until the command succeeds, at most 30 seconds.
@@ -83,7 +113,10 @@ await() {
   exit 7
 }
 
-idle() { [ "$(sinfo --noheader --format=%T --nodes="$1" 2>/dev/null | tr -d '*')" = idle ]; }
+# ready NODE: the node has registered, with or without jobs. A star marks a node that does not respond.
+ready() {
+  case $(sinfo --noheader --format=%T --nodes="$1" 2>/dev/null) in idle | mixed | allocated) ;; *) return 1 ;; esac
+}
 
 # lose kills the daemon of a node and all that its jobs started, as a power cut does.
 lose() {
@@ -103,13 +136,15 @@ case $command in
   up)
     install
     configure
+    connect
     munged --force --socket="$dir/munge.socket" --key-file="$dir/munge.key" --pid-file="$dir/munged.pid" \
       --seed-file="$dir/munged.seed" --log-file="$dir/munged.log"
     slurmctld
     for name in node1 node2; do start_node "$name"; done
-    for name in node1 node2; do await "$name" idle "$name"; done
+    for name in node1 node2; do await "$name" ready "$name"; done
     ;;
-  start) [ -n "$node" ] || usage; start_node "$node"; await "$node" idle "$node" ;;
+  start) [ -n "$node" ] || usage; start_node "$node"; await "$node" ready "$node" ;;
+  kill) [ -n "$node" ] || usage; kill -KILL "$(cat "$dir/slurmd-$node.pid")" ;;
   lose) [ -n "$node" ] || usage; lose "$node" ;;
   down)
     scancel --user=root 2>/dev/null || true
@@ -117,6 +152,7 @@ case $command in
     for file in slurmctld munged; do
       if [ -s "$dir/$file.pid" ]; then kill "$(cat "$dir/$file.pid")" 2>/dev/null || true; fi
     done
+    disconnect 2>/dev/null || true
     ;;
   *) usage ;;
 esac
