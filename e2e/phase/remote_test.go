@@ -93,3 +93,41 @@ func TestRemote(t *testing.T) {
 	}
 	checkNothingLeft(q)
 }
+
+// TestRemoteKilled: abl is killed before and after pushes. It continues its lease each time, and repeats no call.
+func TestRemoteKilled(t *testing.T) {
+	lab.Long(t)
+	p, q, origin := remoteRig(t, "60s")
+	env := p.Env
+	for _, points := range []string{
+		"remote.committed=kill", "remote.pushed=kill", "remote.taken=kill", "remote.committed=2*off->kill",
+		"remote.pushed=2*off->kill",
+	} {
+		p.Env = append(env[:len(env):len(env)], "ABL_FAILPOINTS="+points)
+		if r := p.Run("phase", "1", "--remote", "origin"); r.Code != -1 {
+			t.Fatalf("%s: got exit %d, want a kill\n%s", points, r.Code, r.Stderr)
+		}
+	}
+	p.Env = env
+	p.Must(0, "phase", "1", "--remote", "origin")
+	var calls []string
+	for _, row := range p.Ledger() {
+		calls = append(calls, row["call_id"]+" "+row["outcome"])
+	}
+	if got, want := strings.Join(calls, ", "), "p1-build-1.1 done, p1-verify-1.1 done"; got != want {
+		t.Errorf("calls in the ledger: got %q, want %q", got, want)
+	}
+	all := leases(p, origin)
+	for i, got := range all {
+		want := fmt.Sprintf("%s %d", p.ID(), i+1)
+		if i == len(all)-1 {
+			want = "free"
+		}
+		if got != want {
+			t.Errorf("lease %d: got %q, want %q", i+1, got, want)
+		}
+	}
+	r := q.Must(0, "phase", "1", "--remote", "origin")
+	wants(t, "another node", r.Stdout+r.Stderr, "restored: phase 1 passed", "phase 1 has already passed")
+	checkNothingLeft(p)
+}
