@@ -109,6 +109,43 @@ func TestAPartIsNeverTheWhole(t *testing.T) {
 	}
 }
 
+// A subscription costs no dollars, and its tokens are added up. Costs of other rows stay visible.
+func TestTotalsOfASubscription(t *testing.T) {
+	row := func(cost, source string) Row {
+		return Row{Phase: "1", Source: source, Count: tokens.Count{Input: n(10), Candidates: n(2), Total: n(12)}, CostUSD: cost}
+	}
+	plan := row(Subscription, Gateway)
+	for _, c := range []struct {
+		name                string
+		rows                []Row
+		total, cell, amount string
+	}{
+		{"a subscription", []Row{plan, plan}, "24", "subscription", "subscription"},
+		{"incomplete counts", []Row{plan, row(Subscription, Nobody)}, "24+?", "subscription", "subscription"},
+		{"and dollars", []Row{plan, row("0.50", Gateway)}, "24", "0.50", "0.50 USD and a subscription"},
+		{"and an unknown cost", []Row{plan, row(Unknown, Gateway)}, "24", "?", "subscription"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l, _ := file(t, "-")
+			for i := range c.rows {
+				c.rows[i].CallID = fmt.Sprint("c", i)
+			}
+			if _, err := l.Append(c.rows); err != nil {
+				t.Fatal(err)
+			}
+			var totals Totals
+			if err := l.Scan(totals.Add, func(line int, reason string) { t.Errorf("line %d: %s", line, reason) }); err != nil {
+				t.Fatal(err)
+			}
+			got := totals.Account().All
+			if got.Total.String() != c.total || got.Cost.String() != c.cell || got.Cost.Amount() != c.amount {
+				t.Errorf("got %s tokens for %s, %q; want %s for %s, %q",
+					got.Total, got.Cost, got.Cost.Amount(), c.total, c.cell, c.amount)
+			}
+		})
+	}
+}
+
 func TestTotalsJSON(t *testing.T) {
 	var totals Totals
 	totals.Add(Row{Phase: "1", Timestamp: "2026-11-21T10:00:00Z", Count: tokens.Count{Total: n(5)}})
