@@ -1,10 +1,15 @@
 package phase
 
 import (
+	"io"
+	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"abl/internal/testing/lab"
+	"abl/internal/testing/modelserver"
 )
 
 // The user's own agent plays the Builder. The ledger has the token counts of the usage line that
@@ -65,4 +70,53 @@ func TestCustomAgentThatDidNothing(t *testing.T) {
 			checkNothingLeft(p)
 		})
 	}
+}
+
+// While a call runs, key_command prints another key, and the gateway uses it before the provider refuses
+// the first one. The agent notices nothing.
+func TestKeyIsRenewedDuringACall(t *testing.T) {
+	const first, second = "a-first-key-of-nobody", "a-second-key-of-nobody"
+	p := newProject(t, nodeApp, call("builder", 0), verifies())
+	scripted, err := modelserver.Open(filepath.Join(p.Dir, ".abl/scenario.yaml"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := &lab.Project{TB: t, Dir: t.TempDir()}
+	keys.Write("key", first)
+	var seen []string // the agent sends one request at a time
+	s := lab.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		seen = append(seen, key)
+		switch {
+		case len(seen) == 1:
+			keys.Write("key", second)
+			// If the command has run twice since, the gateway has the key of the first of the two runs.
+			runs := len(keys.Read("runs"))
+			for end := time.Now().Add(time.Minute); len(keys.Read("runs")) < runs+2*len("run\n") && time.Now().Before(end); {
+				time.Sleep(20 * time.Millisecond)
+			}
+		case key == first:
+			modelserver.Trouble("401").ServeHTTP(w, r)
+			return
+		}
+		scripted.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	agents := strings.NewReplacer("BASE", s.URL+"/v1", "KEYS", keys.Dir).Replace(lab.File(t, "renews-its-key.yaml"))
+	const was = "agent: scripted\nagents: {scripted: {scenario: .abl/scenario.yaml}}\n"
+	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), was, agents, 1))
+	p.Write("src/asks.sh", lab.File(t, "asks-once.sh"))
+	p.Write("src/server.mjs", server)
+	r := p.Must(0, "phase", "1", "--json")
+	if got, want := strings.Join(seen, " "), first+" "+second; got != want {
+		t.Errorf("got requests with the keys %q, want %q", got, want)
+	}
+	wants(t, "the gateway's log", p.Read(".abl/logs/calls/p1-build-1.1/gateway.jsonl"), `"kind":"command"`, `"reason":"key"`)
+	for _, key := range []string{first, second} {
+		if files := holding(t, p.Dir, key); len(files) > 0 {
+			t.Errorf("got the key %s in %v, want no file", key, files)
+		}
+		lacks(t, "abl's output", r.Stdout+r.Stderr, key)
+	}
+	checkNothingLeft(p)
 }
