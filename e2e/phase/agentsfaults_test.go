@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,8 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
+	"abl/internal/tokens"
+	"abl/roles/agent"
 )
 
 // agentFault is a fault of a provider, with its effect on a phase whose Builder meets it.
@@ -21,14 +24,14 @@ type agentFault struct {
 	is   modelserver.Trouble
 	what string // for docs/faults.md
 	tool bool   // the fault starts after the first response, with which the agent used a tool
+	last int64  // number of requests with the fault, 0 for all
 	faultEnd
 	says    string // on standard error; KEY stands for the variable of the agent's key
 	unknown bool   // the cost of the call is unknown
 	loop    string // settings of the section loop in this run
 }
 
-// faultEnd is the end of a run: the class of each call of the Builder, their number, and the exit
-// code.
+// faultEnd is the end of a run: the class of each call, their number, and the exit code.
 type faultEnd struct {
 	class outcome.Outcome
 	calls int
@@ -227,6 +230,19 @@ var agentFaults = []agentFault{
 		faultEnd: faultEnd{outcome.TooLarge, 2, 5},
 		says:     "the prompt is longer than the model takes",
 	},
+	{
+		is:       "500",
+		tool:     true,
+		what:     "the server fails after a response: 500",
+		faultEnd: endsAway,
+		says:     "the provider responds 500",
+	},
+	{ // the last one, because the phase passes
+		is:       "429 1",
+		last:     2,
+		what:     "a limit of the rate for two requests, with a wait of a second: 429",
+		faultEnd: faultEnd{outcome.Done, 2, 0},
+	},
 }
 
 // name returns the name of the subtest.
@@ -235,12 +251,15 @@ func (f agentFault) name() string {
 	if f.tool {
 		name += "-after-tool-use"
 	}
+	if f.last > 0 {
+		name += fmt.Sprintf("-%d-times", f.last)
+	}
 	return name
 }
 
 // Every real CLI meets each fault of its provider. Some CLIs report success, some fail, and some
-// repeat the request. The class is always the same, because the gateway determines it, and no
-// iteration is used.
+// repeat the request. The class is always the same, because the gateway determines it, and only a
+// call that is done uses an iteration.
 func TestAgentsMeetFaults(t *testing.T) {
 	lab.Long(t)
 	for _, a := range append(rarePrograms(), programs["gemini"]) {
@@ -248,11 +267,15 @@ func TestAgentsMeetFaults(t *testing.T) {
 			if a.name != "gemini" {
 				a.needed(t)
 			}
-			p := newProject(t, "", builds(write("server.mjs", server)), verifies())
-			var fault atomic.Value // for all responses after the first ones of a run
-			var first atomic.Int64 // number of normal responses before it
+			n := int64(1000)
+			b, v := builds(write("server.mjs", server)), verifies()
+			b.Usage = []agent.ScriptUsage{{Model: a.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+			v.Usage = b.Usage
+			p := newProject(t, "", b, v)
+			var fault atomic.Value
+			var first, last atomic.Int64 // requests with the fault
 			m := a.serve(t, p, ".abl/scenario.yaml", func(n int64, _ string) modelserver.Trouble {
-				if n <= first.Load() {
+				if n < first.Load() || n > last.Load() {
 					return ""
 				}
 				return fault.Load().(modelserver.Trouble)
@@ -261,9 +284,14 @@ func TestAgentsMeetFaults(t *testing.T) {
 				t.Run(f.name(), func(t *testing.T) {
 					before := m.asked.Load()
 					fault.Store(f.is)
-					first.Store(before)
+					from := before + 1
 					if f.tool {
-						first.Store(before + 1)
+						from++
+					}
+					first.Store(from)
+					last.Store(math.MaxInt64)
+					if f.last > 0 {
+						last.Store(from + f.last - 1)
 					}
 					p := &lab.Project{TB: t, Dir: p.Dir, Env: p.Env}
 					f.meets(t, p, a, m)
@@ -282,7 +310,7 @@ func (f agentFault) meets(t *testing.T, p *lab.Project, a program, m *askedModel
 	r := p.Run("phase", "1", "--agent", a.name, "--json")
 	ends := of(events(t, r), state.CallEnd)
 	for _, end := range ends {
-		if end.Class != string(f.class) || !strings.HasPrefix(end.Evidence, "gateway: ") {
+		if end.Class != string(f.class) || f.class != outcome.Done && !strings.HasPrefix(end.Evidence, "gateway: ") {
 			t.Errorf("call %s: got %q by %q, want %q by the gateway", end.Call, end.Class, end.Evidence, f.class)
 		}
 		t.Logf("%s: %s, exit code %d of the CLI after %v",
