@@ -150,12 +150,14 @@ type Gate interface {
 }
 
 // Used is what a running call has used so far: a lower bound with AtLeast. USD is nil if the model
-// has no price. Signs grows with each sign of life of the provider.
+// has no price. Signs grows with each sign of life of the provider. Requests are the requests to the
+// model that have ended, in words.
 type Used struct {
-	Tokens  int64
-	USD     *prices.USD
-	AtLeast bool
-	Signs   int64
+	Tokens   int64
+	USD      *prices.USD
+	AtLeast  bool
+	Signs    int64
+	Requests []string
 }
 
 // GateName returns the engine-wide name of the container of a call's gateway.

@@ -147,7 +147,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 			if _, err := t.pump(); err != nil {
 				return sandbox.Exit{}, err
 			}
-			used = r.emitUsed(j, used)
+			used = r.emitUsed(j, used, j.Agent.Own && t.read == 0)
 			switch now := printed(); {
 			case r.flooded(now):
 				why.Class = outcome.Flood
@@ -181,14 +181,26 @@ func (r *Runner) exited(rec Record, exit sandbox.Exit, err error, printed func()
 	return exit, err
 }
 
-// emitUsed emits what the call has used so far if it is more than was, and returns it.
-func (r *Runner) emitUsed(j Job, was *Used) *Used {
+// emitUsed emits what the call has used so far if it is more than was, and returns it. For an agent that
+// has printed nothing, which is silent, it also emits the new requests to the model.
+func (r *Runner) emitUsed(j Job, was *Used, silent bool) *Used {
 	if j.Gate == nil {
 		return nil
 	}
-	is := j.Gate.Used()
-	if is == nil || was != nil && is.Tokens == was.Tokens && is.AtLeast == was.AtLeast {
+	is, shown := j.Gate.Used(), 0
+	if is == nil {
 		return was
+	}
+	if was != nil {
+		shown = len(was.Requests)
+	}
+	if silent {
+		for _, text := range is.Requests[shown:] {
+			r.emit(j, state.Event{Kind: state.Action, Text: text})
+		}
+	}
+	if was != nil && is.Tokens == was.Tokens && is.AtLeast == was.AtLeast {
+		return is
 	}
 	e := state.Event{Kind: state.Running, Tokens: &is.Tokens, AtLeast: is.AtLeast}
 	if is.USD != nil {

@@ -11,7 +11,7 @@ const (
 	Note       Kind = "note"        // a message for the user
 	CallStart  Kind = "call_start"
 	CallResume Kind = "call_resume" // abl reattaches to a running call
-	Action     Kind = "action"      // the agent's last action, from its own output: unverified
+	Action     Kind = "action"      // an agent's output, unverified, or a request to the model if it prints nothing
 	Running    Kind = "running"     // usage of the running call
 	CallEnd    Kind = "call_end"
 	Wait       Kind = "wait" // abl waits for the provider or the engine

@@ -35,8 +35,7 @@ type Gate struct {
 	Files   map[string][]byte // that the role's containers need for Certs
 
 	heard   *atomic.Bool // a provider has responded to a call of this run; nil if that does not matter
-	used    atomic.Pointer[gateway.Sum]
-	lines   atomic.Int64 // that the watches of the log saw
+	used    atomic.Pointer[roles.Used]
 	unwatch func()       // ends the watch of the current call
 	Key     *keyCommand  // nil for a key that does not expire
 	unrenew func() error // ends the renewal of the key and returns the last failure
@@ -135,31 +134,42 @@ func (g *Gate) watch(ctx context.Context, box sidecar.Sidecar) {
 	g.unwatch = func() { cancel(); <-done }
 }
 
-// sees records the usage in the newest line of the log of a call's gateway.
-func (g *Gate) sees(sum gateway.Sum) {
-	g.used.Store(&sum)
-	g.lines.Add(1)
+// sees records a line with the usage in the log of a call's gateway.
+func (g *Gate) sees(e gateway.Entry) {
+	is := usedBy(e.Sum)
+	if was := g.used.Load(); was != nil {
+		is.Signs, is.Requests = was.Signs, was.Requests
+	}
+	is.Signs++
+	if text := sidecar.Words(e); text != "" {
+		is.Requests = append(is.Requests, text)
+	}
+	g.used.Store(is)
 	if g.Spent != nil {
-		g.Spent(sum)
+		g.Spent(*e.Sum)
 	}
 }
 
 // Used implements roles.Gate.
-func (g *Gate) Used() *roles.Used {
-	used := usedBy(g.used.Load())
-	if used != nil {
-		used.Signs = g.lines.Load()
-	}
-	return used
-}
+func (g *Gate) Used() *roles.Used { return g.used.Load() }
 
 // Used returns the usage of a call so far, as the abl that runs it last saw it, nil if it is unknown.
-func Used(p state.Project, call string) *roles.Used { return usedBy(sidecar.Seen(gateLog(p, call))) }
-
-// gateLog returns the file with the log of a call's gateway.
-func gateLog(p state.Project, call string) string {
-	return filepath.Join(p.Call(call), "gateway.jsonl")
+func Used(p state.Project, call string) *roles.Used {
+	return usedBy(sidecar.Read(gateLog(p.Call(call))).Sum())
 }
+
+// Requests returns the requests of a call to its model in words. Of a running call it is only the newest.
+func Requests(r roles.Record) (all []string) {
+	for _, e := range sidecar.Read(gateLog(r.Dir)).Entries {
+		if text := sidecar.Words(e); text != "" {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// gateLog returns the file with the log of a call's gateway, in the folder of its record.
+func gateLog(dir string) string { return filepath.Join(dir, "gateway.jsonl") }
 
 // usedBy converts the sum in a gateway's log, which may be nil.
 func usedBy(sum *gateway.Sum) *roles.Used {
@@ -196,7 +206,7 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 	}
 	sum := log.Sum()
 	if sum != nil {
-		g.sees(*sum)
+		g.sees(log.Entries[len(log.Entries)-1])
 	}
 	if sum != nil && sum.Requests > 0 && g.heard != nil {
 		g.heard.Store(true)
@@ -246,7 +256,7 @@ func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
 		Image:  g.Sidecar,
 		Inside: g.Network(g.Place),
 		Way:    g.EgressEndpoint(),
-		Keep:   gateLog(g.Project, key),
+		Keep:   gateLog(g.Project.Call(key)),
 		Safe:   g.Safe,
 		Labels: g.Labels("gateway", g.Place, key, deadline),
 	}

@@ -10,6 +10,8 @@ import (
 	"abl/internal/prices"
 	"abl/internal/tokens"
 	"abl/roles"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestTraffic(t *testing.T) {
@@ -122,5 +124,25 @@ func TestUnknownUseCountsAsAllThatWasLeft(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// Each line of a gateway's log is a sign of life, and the requests to the model are listed.
+func TestUsedByARunningCall(t *testing.T) {
+	g := &Gate{}
+	n := int64(7)
+	for _, e := range []gateway.Entry{
+		{Kind: gateway.Ready, Sum: &gateway.Sum{}},
+		{Kind: gateway.Began, Req: &gateway.Request{Model: "m"}, Sum: &gateway.Sum{UnderWay: 1}},
+		{
+			Kind: gateway.Requested, Req: &gateway.Request{Model: "m"}, Usage: &tokens.Count{Total: &n},
+			Sum: &gateway.Sum{Requests: 1, Usage: tokens.Count{Total: &n}},
+		},
+	} {
+		g.sees(e)
+	}
+	want := roles.Used{Tokens: 7, Signs: 3, Requests: []string{"request to m, 7 tokens"}}
+	if diff := cmp.Diff(&want, g.Used()); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

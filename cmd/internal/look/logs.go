@@ -30,8 +30,9 @@ func LogsCommand() cli.Command {
 		Usage: "show the transcript of a call; without an argument, list the calls",
 		Long: `Without an argument, lists the calls with their round, iteration and end. With CALL, a
 name from that list, shows the call: what the agent said, each tool that it used, and the
-first lines of each result. With a role, shows the last call of that role. app shows the
-output of the app's last start, also of a start that failed.
+first lines of each result, or its requests to the model if it printed nothing. With a role,
+shows the last call of that role. app shows the output of the app's last start, also of a
+start that failed.
 
 --raw shows the whole output, which abl keeps in .abl/logs/calls/. Agents print JSON
 lines. In a pipe the lines have no prefix, so that jq can read them. Escape codes and
@@ -282,6 +283,7 @@ func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
 		end := l.ending(c)
 		if t.Shown == 0 && err == nil {
 			end += " (abl logs " + c.Key + " --raw shows its output)"
+			phase.Requests(l.Project, c, t.Show)
 		}
 		t.Heading(end)
 		return unreadable(ctx, err)

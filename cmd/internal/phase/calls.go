@@ -245,12 +245,26 @@ func (c Call) Proofs() (all []roles.Boundary, err error) {
 	return all, errors.Join(err, aerr)
 }
 
-// Transcript calls each for the messages of a call's agent, in order.
+// Transcript calls each for the messages of a call's agent, in order, or for its requests to the model
+// if there is no message.
 func Transcript(s *Project, c Call, each func(agent.Message)) error {
-	to := Messages(s, c, each)
+	silent := true
+	to := Messages(s, c, func(m agent.Message) {
+		silent = false
+		each(m)
+	})
 	err := roles.Lines(context.Background(), c.Stdout(), to, func() (bool, error) { return true, nil })
-	to(nil, false)
+	if to(nil, false); silent {
+		Requests(s, c, each)
+	}
 	return err
+}
+
+// Requests calls each for the requests of a call to its model.
+func Requests(s *Project, c Call, each func(agent.Message)) {
+	for _, text := range environment.Requests(c.Record) {
+		each(agent.Message{Kind: agent.Called, Text: s.In.Safe.Line(text)})
+	}
 }
 
 // Messages returns a function that parses the lines of a call's output and calls each for the messages of

@@ -24,6 +24,7 @@ func TestTranscriptOfACall(t *testing.T) {
 	s := &Project{In: &cli.Input{Safe: redact.NewSanitizer([]string{"API_KEY=sk-canary-4711"})}, Folder: Folder{Conf: &config.Loaded{}}}
 	s.Conf.Agents = map[string]config.Agent{"mine": {Command: "x", Usage: "usage"}}
 	const stdout = `{"type":"message","text":"I have sk-canary-4711."}` + "\n" + `{"type":"output","text":"x"}`
+	const request = `{"seq":1,"kind":"request","request":{"model":"m","status":200},"usage":{"total":1234}}`
 	for _, tt := range []struct {
 		agent string
 		want  []agent.Message
@@ -40,10 +41,19 @@ func TestTranscriptOfACall(t *testing.T) {
 			if err := Transcript(s, c, each); err != nil || got != nil {
 				t.Errorf("of a call that printed nothing: %v, %v", got, err)
 			}
+			if err := os.WriteFile(filepath.Join(dir, "gateway.jsonl"), []byte(request), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			want := []agent.Message{{Kind: agent.Called, Text: "request to m, 1,234 tokens"}}
+			err := Transcript(s, c, each)
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("of a call that printed nothing: %v (-want +got)\n%s", err, diff)
+			}
+			got = nil
 			if err := os.WriteFile(filepath.Join(dir, "stdout"), []byte(stdout), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			err := Transcript(s, c, each)
+			err = Transcript(s, c, each)
 			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 				t.Errorf("%v (-want +got)\n%s", err, diff)
 			}

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -86,10 +87,10 @@ func TestWhatWasSeenIsKept(t *testing.T) {
 	var heard int64
 	for last := int64(0); last < 7; {
 		var err error
-		last, err = s.see(t.Context(), last, func(sum gateway.Sum) { heard += sum.Spent })
+		last, err = s.see(t.Context(), last, func(e gateway.Entry) { heard += e.Sum.Spent })
 		must(t, err)
 	}
-	_, err := s.see(t.Context(), 7, func(gateway.Sum) { t.Error("an old line is heard") })
+	_, err := s.see(t.Context(), 7, func(gateway.Entry) { t.Error("an old line is heard") })
 	must(t, err)
 	s.Engine = goneEngine{}
 	log, err := s.Close(t.Context())
@@ -107,3 +108,31 @@ func TestWhatWasSeenIsKept(t *testing.T) {
 type goneEngine struct{ dying }
 
 func (goneEngine) Stop(context.Context, string, time.Duration) error { return sandbox.ErrNotFound }
+
+func TestWords(t *testing.T) {
+	for _, c := range []struct{ name, line, want string }{
+		{"a response", `{"kind":"request","request":{"model":"m"},"usage":{"input":1200,"candidates":34}}`, "request to m, 1,234 tokens"},
+		{
+			"a tool call", `{"kind":"request","request":{"model":"m","calls":true},"usage":{"total":5}}`,
+			"request to m, 5 tokens, the model calls a tool",
+		},
+		{
+			"a fault", `{"kind":"request","reason":"the provider responds 429","request":{"model":"m"}}`,
+			"request to m: the provider responds 429",
+		},
+		{"no usage", `{"kind":"request","request":{"model":"m"}}`, "request to m"},
+		{"an empty usage", `{"kind":"request","request":{"model":"m"},"usage":{"total":null}}`, "request to m"},
+		{"a count of tokens", `{"kind":"request","request":{"model":"m","free":true}}`, ""},
+		{"a refused path", `{"kind":"request","reason":"refused","request":{"method":"GET"}}`, ""},
+		{"a request that begins", `{"kind":"begin","request":{"model":"m"}}`, ""},
+		{"a damaged line", `{"kind":"request"}`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var e gateway.Entry
+			must(t, json.Unmarshal([]byte(c.line), &e))
+			if got := Words(e); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}

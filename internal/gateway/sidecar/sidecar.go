@@ -24,6 +24,7 @@ import (
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
+	"abl/internal/wording"
 )
 
 // Sidecar is the gateway of one call.
@@ -76,26 +77,29 @@ func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 	return nil
 }
 
-// Watch calls look with the usage in each new line of the gateway, until ctx is done. It stores the
-// newest line, in case the gateway is removed. It retries after an error.
-func (s Sidecar) Watch(ctx context.Context, look func(gateway.Sum)) {
+// Watch calls look with each new line of the gateway that has the usage, until ctx is done. It stores
+// the newest line, in case the gateway is removed. It retries after an error.
+func (s Sidecar) Watch(ctx context.Context, look func(gateway.Entry)) {
 	for last := int64(0); proc.Pause(ctx, watchEvery) == nil; {
 		last, _ = s.see(ctx, last, look)
 	}
 }
 
-// see calls look with the newest line if its number is greater than last. It returns its number.
-func (s Sidecar) see(ctx context.Context, last int64, look func(gateway.Sum)) (int64, error) {
+// see calls look with each line whose number is greater than last. It returns the newest number.
+func (s Sidecar) see(ctx context.Context, last int64, look func(gateway.Entry)) (int64, error) {
 	log, err := s.log(ctx)
-	sum := log.Sum()
-	if err != nil || sum == nil {
+	if err != nil || log.Sum() == nil {
 		return last, err
 	}
 	newest := log.Entries[len(log.Entries)-1]
 	if newest.Seq <= last {
 		return last, nil
 	}
-	look(*sum)
+	for _, e := range log.Entries {
+		if e.Seq > last && e.Sum != nil {
+			look(e)
+		}
+	}
 	line, err := json.Marshal(newest)
 	if err == nil {
 		err = hostfs.Write(s.seen(), []byte(s.Safe.Whole(string(line)+"\n")), 0o644)
@@ -103,14 +107,36 @@ func (s Sidecar) see(ctx context.Context, last int64, look func(gateway.Sum)) (i
 	return newest.Seq, err
 }
 
-// Seen returns the usage in the newest line that Watch saw, nil without one. keep is the Sidecar's
-// Keep.
-func Seen(keep string) *gateway.Sum {
-	data, err := readLog(Sidecar{Keep: keep}.seen())
-	if err != nil {
-		return nil
+// Read returns the stored log of a closed gateway, or the newest line that Watch saw of a running one. It
+// is empty if there is neither. keep is the Sidecar's Keep.
+func Read(keep string) Log {
+	data, err := readLog(keep)
+	if errors.Is(err, hostfs.ErrAbsent) {
+		data, err = readLog(Sidecar{Keep: keep}.seen())
 	}
-	return parse(data).Sum()
+	if err != nil {
+		return Log{}
+	}
+	return parse(data)
+}
+
+// Words returns a request of an agent to its model in words, "" for other lines.
+func Words(e gateway.Entry) string {
+	if e.Kind != gateway.Requested || e.Req == nil || e.Req.Free || e.Req.Model == "" {
+		return ""
+	}
+	text := "request to " + e.Req.Model
+	if e.Reason != "" {
+		return text + ": " + e.Reason
+	}
+	if e.Usage != nil && e.Usage.Known() {
+		all, _ := e.Usage.All()
+		text += ", " + wording.Thousands(all) + " tokens"
+	}
+	if e.Req.Calls {
+		text += ", the model calls a tool"
+	}
+	return text
 }
 
 // seen returns the path of the file with the newest line that Watch saw.
