@@ -15,7 +15,7 @@ import (
 // with a key that only the gateway has.
 func TestAgentsByRecipe(t *testing.T) {
 	lab.Long(t)
-	for _, name := range []string{"opencode", "qwen", "kimi", "gemini-acp"} {
+	for _, name := range []string{"opencode", "qwen", "kimi", "pi", "cline", "gemini-acp"} {
 		t.Run(name, func(t *testing.T) {
 			a := program{name, "vendor/model", "OPENROUTER_API_KEY", "", "/v1", "Authorization", false, ""}
 			real := "https://openrouter.ai/api/v1"
@@ -58,8 +58,8 @@ func TestAgentsByRecipe(t *testing.T) {
 					t.Errorf("got row %v, want one of the gateway with the outcome done", row)
 				}
 			}
-			// Kimi Code has no setting that keeps it from a workspace's AGENTS.md, as docs/agents.md says.
-			if name != "kimi" {
+			// They have no setting that keeps them from a workspace's AGENTS.md, as docs/agents.md says.
+			if name != "kimi" && name != "cline" {
 				checkPlanted(t, p, m)
 			}
 			a.checkKeyHidden(t, p, r)
