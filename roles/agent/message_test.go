@@ -101,7 +101,10 @@ func TestMessages(t *testing.T) {
 		{"pi's records", own, `{"type":"message_end","message":{"role":"user","content":[{"type":"text","text":"Do it."}]}}` + "\n" +
 			`{"type":"message_update","message":{"role":"assistant","content":[{"type":"text","text":"H"}]}}` + "\n" +
 			`{"type":"message_end","message":{"role":"assistant","content":[{"type":"text","text":"Hi."},{"type":"toolCall","name":"write","arguments":{"filePath":"a"}}]}}` + "\n" +
-			`{"type":"turn_end","message":{"role":"assistant","content":[{"type":"text","text":"Hi."}]}}`, "- said: Hi.\n- call: write a\n\tfilePath: a\n\tpath: a\n"},
+			`{"type":"tool_execution_start","toolName":"write","args":{"filePath":"a"}}` + "\n" +
+			`{"type":"tool_execution_end","toolName":"write","result":{"content":[{"type":"text","text":"ok"}]},"isError":false}` + "\n" +
+			`{"type":"turn_end","message":{"role":"assistant","content":[{"type":"text","text":"Hi."}]}}`,
+			"- said: Hi.\n- call: write a\n\tfilePath: a\n\tpath: a\n- result: \n\tok\n"},
 		{"a program", Program("p", Command{}), "x\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 // Words by which agents name the parts of their JSON records: those of opencode, Qwen Code, Pi and Cline, and of
 // the four that abl has readers for.
 var (
-	callTypes   = strings.Fields("tool tool_use tool_call toolCall function_call tool_execution_start")
+	callTypes   = strings.Fields("tool tool_use tool_call toolCall function_call")
 	resultTypes = strings.Fields("tool_result toolResult function_call_output tool_execution_end")
 	saidTypes   = strings.Fields("text message assistant say agent_message")
 	innerNames  = strings.Fields("message part parts item data content")
