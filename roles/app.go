@@ -109,7 +109,7 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 		if failed != "" {
 			up := a.up(a.Spec)
 			up.Printed = by.printed(a)
-			log := Record{a.dir(key)}.Output()
+			log := Record{Dir: a.dir(key)}.Output()
 			if err := errors.Join(os.MkdirAll(a.dir(key), 0o755), hostfs.Write(log, []byte(up.Printed+"\n"), 0o644)); err != nil {
 				return up, err
 			}
@@ -140,8 +140,7 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 	if err != nil || st.State != sandbox.Running || st.Labels[sandbox.LabelCall] != key {
 		return Up{}, false, err
 	}
-	var spec helper.BrokerSpec
-	ok, err := readJSON(a.brokerFile(key), &spec)
+	spec, ok, err := a.readBrokerSpec(key)
 	if err == nil && ok {
 		err = a.proving(key, sandbox.Box{Name: a.box()}).after(ctx, false)
 	}
@@ -207,12 +206,6 @@ func (a *App) remove(ctx context.Context) error {
 	return nil
 }
 
-// overFile contains, in the app's record, what it wrote too much of, if abl ended it for that.
-const overFile = "over.json"
-
-// fullFile contains, in the app's record, which disk was too full, if abl ended the app for that.
-const fullFile = "full.json"
-
 // watchDisk watches the disks until the app is removed. It ends the app if the app's copy of the
 // source or its log outgrows the bounds of a call, or if a disk has too little room. The reason is
 // in the app's record and is reported to the user.
@@ -237,7 +230,7 @@ func (a *App) watchDisk(ctx context.Context, key string) {
 		if full {
 			file = fullFile
 		}
-		err := errors.Join(Record{a.dir(key)}.Write(file, why), a.Engine.Stop(ctx, a.box(), 0))
+		err := errors.Join(Record{Dir: a.dir(key)}.Write(file, why), a.Engine.Stop(ctx, a.box(), 0))
 		text := "the app's container was ended: " + why
 		if err != nil && ctx.Err() == nil {
 			text = fmt.Sprintf("cannot end the app's container (%s): %v", why, err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,52 +12,33 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/sandbox"
-	"abl/internal/state"
+	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 )
 
 // stage is an App on the engine of a rig; its broker says these events.
 type stage struct {
-	*rig
+	*rolestest.Site
 	app *App
+}
+
+func boxesOn(e sandbox.Engine) *Boxes {
+	return &Boxes{Engine: e, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder"}
 }
 
 func newStage(t *testing.T, app *helper.App, says string) *stage {
 	t.Helper()
-	r := newRig(t, nil)
-	must(t, os.MkdirAll(r.runner.Project.Call("k"), 0o755))
-	r.engine.Scripts = map[string]sandboxtest.Script{"abl-id-app": func(b sandbox.Box) sandbox.Exit {
-		if err := os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(says), 0o644); err != nil {
-			panic(err)
-		}
-		if says != "" {
-			<-t.Context().Done()
-		}
-		return sandbox.Exit{Code: 3}
-	}}
-	return &stage{r, &App{
-		Boxes: boxesOn(r.engine), Project: r.runner.Project, Image: "i", Spec: helper.BrokerSpec{Port: helper.BrokerPort, App: app}, Silence: time.Hour, Life: time.Hour, Copy: "overlay", Commits: oneCommit{tree: "t1"}, Out: state.Func(r.record),
+	s := &stage{Site: rolestest.NewSite(t)}
+	rolestest.Must(t, os.MkdirAll(s.Project.Call("k"), 0o755))
+	s.Engine.Scripts = map[string]sandboxtest.Script{"abl-id-app": rolestest.Broker(t, says)}
+	s.app = &App{
+		Boxes: boxesOn(s.Engine), Project: s.Project, Image: "i",
+		Spec:    helper.BrokerSpec{Port: helper.BrokerPort, App: app},
+		Silence: time.Hour, Life: time.Hour, Copy: "overlay", Commits: rolestest.OneCommit{Tree: "t1"}, Out: s.Out(),
 		Services: []ServiceBox{{Service: helper.Service{Name: "db"}, Image: "db"}},
-	}}
+	}
+	return s
 }
-
-// oneCommit is a source whose last commit has one file.
-type oneCommit struct {
-	tree string
-	err  error
-}
-
-func (c oneCommit) Tip() (string, error)            { return "c0ffee", nil }
-func (c oneCommit) TreeHash(string) (string, error) { return c.tree, nil }
-func (c oneCommit) Content(string) (map[string]string, error) {
-	return map[string]string{"a": "0100644 1"}, nil
-}
-
-func (c oneCommit) ExportTo(_ context.Context, dir, _, _ string) error {
-	return errors.Join(c.err, os.WriteFile(filepath.Join(dir, "a"), []byte("text of the commit"), 0o644))
-}
-
-var web = &helper.App{Command: "serve", Port: 80}
 
 func TestAppUp(t *testing.T) {
 	const away = "reads nothing\n{\"event\":\"listening\"}\n"
@@ -69,8 +49,8 @@ func TestAppUp(t *testing.T) {
 		url          string
 		events       string
 	}{
-		{"ready", web, away + `{"event":"ready"}`, "", "http://app:80", "app_start app_ready"},
-		{"failed", web, away + `{"event":"failed","detail":"it listens on 127.0.0.1 only"}` + "\n" + `{"event":"ready"}`, "it listens on 127.0.0.1 only", "http://app:80", "app_start app_failed"},
+		{"ready", rolestest.Web, away + `{"event":"ready"}`, "", "http://app:80", "app_start app_ready"},
+		{"failed", rolestest.Web, away + `{"event":"failed","detail":"it listens on 127.0.0.1 only"}` + "\n" + `{"event":"ready"}`, "it listens on 127.0.0.1 only", "http://app:80", "app_start app_failed"},
 		{"idle", nil, away, "", "", "app_start app_ready"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -79,17 +59,17 @@ func TestAppUp(t *testing.T) {
 			if err != nil || up.Failed != c.failed || up.URL != c.url || up.Broker != "http://app:7070" || len(up.Token) < 26 {
 				t.Errorf("got %+v, %v", up, err)
 			}
-			if got := s.kinds(); got != c.events {
+			if got := s.Kinds(); got != c.events {
 				t.Errorf("events %s", got)
 			}
-			s.engine.Forget()
+			s.Engine.Forget()
 			again, err := s.app.Up(t.Context(), "k", "")
-			if err != nil || again != up || strings.Contains(s.engine.Journal(), "Start") {
-				t.Errorf("again: %+v, %v\n%s", again, err, s.engine.Journal())
+			if err != nil || again != up || strings.Contains(s.Engine.Journal(), "Start") {
+				t.Errorf("again: %+v, %v\n%s", again, err, s.Engine.Journal())
 			}
-			must(t, s.app.Down(t.Context(), "k"))
-			must(t, s.app.Down(t.Context(), "k"))
-			s.wantLeft("abl-id-holder-app", "abl-id-holder-svc-db", "abl-id-listener", "abl-id-net-app")
+			rolestest.Must(t, s.app.Down(t.Context(), "k"))
+			rolestest.Must(t, s.app.Down(t.Context(), "k"))
+			s.WantLeft("abl-id-holder-app", "abl-id-holder-svc-db", "abl-id-listener", "abl-id-net-app")
 		})
 	}
 }
@@ -97,16 +77,16 @@ func TestAppUp(t *testing.T) {
 // A service's image has no deadline. It ends with its holder, which abl creates again
 // with the app and has the app's.
 func TestServiceHasTheAppsDeadline(t *testing.T) {
-	s := newStage(t, web, `{"event":"ready"}`)
+	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
 	s.app.Life = time.Hour
 	var until []string
 	for _, key := range []string{"k", "l"} {
-		must(t, os.MkdirAll(s.runner.Project.Call(key), 0o755))
+		rolestest.Must(t, os.MkdirAll(s.Project.Call(key), 0o755))
 		_, err := s.app.Up(t.Context(), key, "")
-		must(t, err)
-		box, _ := s.engine.Box("abl-id-svc-db")
-		holder, _ := s.engine.Box("abl-id-holder-svc-db")
-		app, _ := s.engine.Box(s.app.box())
+		rolestest.Must(t, err)
+		box, _ := s.Engine.Box("abl-id-svc-db")
+		holder, _ := s.Engine.Box("abl-id-holder-svc-db")
+		app, _ := s.Engine.Box(s.app.box())
 		end := app.Labels[sandbox.LabelDeadline]
 		if !box.Below || box.Reach.Join != holder.Name || holder.Labels[sandbox.LabelDeadline] != end || holder.Argv[2] != end {
 			t.Errorf("the app ends at %s; service %+v below %+v", end, box, holder)
@@ -122,20 +102,20 @@ func TestServiceHasTheAppsDeadline(t *testing.T) {
 // An app that is started again for a call keeps its token, for the call's
 // Verifier may run; another call's app has another one.
 func TestAppToken(t *testing.T) {
-	s := newStage(t, web, `{"event":"ready"}`)
+	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
 	first, err := s.app.Up(t.Context(), "k", "")
-	must(t, err)
-	must(t, s.engine.Kill(t.Context(), s.app.box()))
+	rolestest.Must(t, err)
+	rolestest.Must(t, s.Engine.Kill(t.Context(), s.app.box()))
 	second, err := s.app.Up(t.Context(), "k", "")
-	must(t, err)
-	must(t, os.MkdirAll(s.runner.Project.Call("l"), 0o755))
+	rolestest.Must(t, err)
+	rolestest.Must(t, os.MkdirAll(s.Project.Call("l"), 0o755))
 	other, err := s.app.Up(t.Context(), "l", "")
-	must(t, err)
+	rolestest.Must(t, err)
 	if first.Token != second.Token || other.Token == first.Token {
 		t.Errorf("tokens %q, %q, %q", first.Token, second.Token, other.Token)
 	}
 	var spec helper.BrokerSpec
-	data, err := os.ReadFile(filepath.Join(s.runner.Project.Call("l"), "app", "in", "broker.json"))
+	data, err := os.ReadFile(filepath.Join(s.Project.Call("l"), "app", "in", "broker.json"))
 	if err != nil || json.Unmarshal(data, &spec) != nil || spec.Deadline <= time.Now().Unix() {
 		t.Errorf("orders %s, %v", data, err)
 	}
@@ -145,7 +125,7 @@ func TestAppToken(t *testing.T) {
 func TestAppThatSilencesItsBroker(t *testing.T) {
 	for name, says := range map[string]string{"stopped": "{\"event\":\"listening\"}\n", "flooded": strings.Repeat("x", 2<<20) + "\n{\"event\":\"ready\"}\n"} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, web, says)
+			s := newStage(t, rolestest.Web, says)
 			s.app.Silence = 50 * time.Millisecond
 			up, err := s.app.Up(t.Context(), "k", "")
 			if err != nil || !strings.Contains(up.Failed, "abl saw no result of its start") {
@@ -156,20 +136,20 @@ func TestAppThatSilencesItsBroker(t *testing.T) {
 }
 
 func TestAppFails(t *testing.T) {
-	s := newStage(t, web, "")
-	s.engine.Sync = true
+	s := newStage(t, rolestest.Web, "")
+	s.Engine.Sync = true
 	if _, err := s.app.Up(t.Context(), "k", ""); err == nil || !strings.Contains(err.Error(), "ended with exit code 3 before it reported anything") {
 		t.Errorf("an app that ends at once: %v", err)
 	}
-	s = newStage(t, web, `{"event":"failed","name":"db","detail":"no answer on port 5432"}`)
+	s = newStage(t, rolestest.Web, `{"event":"failed","name":"db","detail":"no answer on port 5432"}`)
 	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, ErrService) {
 		t.Errorf("a service that fails: %v", err)
 	}
 	for _, method := range []string{"Create", "Start", "EnsureVolume"} {
 		t.Run(method, func(t *testing.T) {
 			for _, nth := range []int{1, 2, 3} {
-				s := newStage(t, web, `{"event":"ready"}`)
-				s.engine.Fail(method, nth, sandbox.ErrUnreachable)
+				s := newStage(t, rolestest.Web, `{"event":"ready"}`)
+				s.Engine.Fail(method, nth, sandbox.ErrUnreachable)
 				_, err := s.app.Up(t.Context(), "k", "")
 				if method == "EnsureVolume" && nth == 3 {
 					continue // there are two
@@ -188,37 +168,37 @@ func TestAppFails(t *testing.T) {
 // An app's start that is cancelled ends soon, with a reason that counts as one.
 func TestAppCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	s := newStage(t, web, `{"event":"listening"}`)
-	broker := s.engine.Scripts["abl-id-app"]
-	s.engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit { cancel(); return broker(b) }
+	s := newStage(t, rolestest.Web, `{"event":"listening"}`)
+	broker := s.Engine.Scripts["abl-id-app"]
+	s.Engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit { cancel(); return broker(b) }
 	if _, err := s.app.Up(ctx, "k", ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("while it waits: %v", err)
 	}
-	s = newStage(t, web, `{"event":"ready"}`)
-	if _, err := s.app.Up(cancelled(t), "k", ""); !errors.Is(err, context.Canceled) || strings.Contains(s.engine.Journal(), "Create") {
-		t.Errorf("before it begins: %v\n%s", err, s.engine.Journal())
+	s = newStage(t, rolestest.Web, `{"event":"ready"}`)
+	if _, err := s.app.Up(rolestest.Cancelled(t), "k", ""); !errors.Is(err, context.Canceled) || strings.Contains(s.Engine.Journal(), "Create") {
+		t.Errorf("before it begins: %v\n%s", err, s.Engine.Journal())
 	}
 }
 
 func TestAppGetsACopy(t *testing.T) {
-	s := newStage(t, web, `{"event":"ready"}`)
-	write(t, filepath.Join(s.runner.Project.Src, "a"), "a change that no commit has")
+	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
+	rolestest.Write(t, filepath.Join(s.Project.Src, "a"), "a change that no commit has")
 	s.app.Copy = "tar"
 	_, err := s.app.Up(t.Context(), "k", "")
-	must(t, err)
+	rolestest.Must(t, err)
 	exported, err := os.ReadFile(s.app.Project.Cache("trees", "t1", "a"))
-	if err != nil || string(exported) != "text of the commit" || !strings.Contains(s.engine.Journal(), "CopyIn ") {
-		t.Errorf("exported %q, %v, want the text of the commit\n%s", exported, err, s.engine.Journal())
+	if err != nil || string(exported) != "text of the commit" || !strings.Contains(s.Engine.Journal(), "CopyIn ") {
+		t.Errorf("exported %q, %v, want the text of the commit\n%s", exported, err, s.Engine.Journal())
 	}
-	b, _ := s.engine.Box(s.app.box())
+	b, _ := s.Engine.Box(s.app.box())
 	for _, m := range b.Mounts {
-		if m.Source == s.runner.Project.Src {
+		if m.Source == s.Project.Src {
 			t.Error("the app sees the source itself")
 		}
 	}
-	must(t, s.app.Down(t.Context(), "k"))
+	rolestest.Must(t, s.app.Down(t.Context(), "k"))
 	broken := errors.New("unreadable")
-	s.app.Commits = oneCommit{tree: "t2", err: broken}
+	s.app.Commits = rolestest.OneCommit{Tree: "t2", Err: broken}
 	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, broken) {
 		t.Errorf("a commit that cannot be read: got %v, want %v", err, broken)
 	}
@@ -238,10 +218,10 @@ func TestAppWritesTooMuch(t *testing.T) {
 		"not so much": {up, 60 << 20, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, web, c.says)
+			s := newStage(t, rolestest.Web, c.says)
 			looked := make(chan struct{}, 100)
 			s.app.Disk = DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}
-			s.engine.Used = func(volume string) int64 {
+			s.Engine.Used = func(volume string) int64 {
 				select {
 				case looked <- struct{}{}:
 				default:
@@ -252,19 +232,125 @@ func TestAppWritesTooMuch(t *testing.T) {
 				return c.used
 			}
 			up, err := s.app.Up(t.Context(), "k", "")
-			must(t, err)
+			rolestest.Must(t, err)
 			if c.want == "" {
 				<-looked
 				<-looked // the first look passed
 			} else if up.Failed == "" {
-				_, err := s.engine.Wait(t.Context(), s.app.box())
-				must(t, err)
+				_, err := s.Engine.Wait(t.Context(), s.app.box())
+				rolestest.Must(t, err)
 			}
-			must(t, s.app.Down(t.Context(), "k"))
+			rolestest.Must(t, s.app.Down(t.Context(), "k"))
 			ends, err := EndsOf(s.app.Project, "k")
-			must(t, err)
+			rolestest.Must(t, err)
 			if got := strings.Join(append(ends.Broke, up.Failed), "\n"); !strings.Contains(got, c.want) || c.want == "" && got != "" {
 				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAppIsKeptSafe(t *testing.T) {
+	s := newStage(t, rolestest.Web, `{"event":"failed","detail":"said `+rolestest.Key+`\u001b[2J\nabl: passed"}`+"\n")
+	s.app.Safe = rolestest.Hiding()
+	up, err := s.app.Up(t.Context(), "k", "")
+	if err != nil || up.Failed != `said [secret …11]\x1b[2J abl: passed` {
+		t.Errorf("got %q, %v", up.Failed, err)
+	}
+	rolestest.Write(t, filepath.Join(s.app.dir("k"), "app.log"), "log "+rolestest.Key+rolestest.Evil)
+	rolestest.Must(t, s.app.Down(t.Context(), "k"))
+	rolestest.Spotless(t, s.app.Project.Root)
+	if log, err := os.ReadFile(filepath.Join(s.app.dir("k"), "app.log")); err != nil || !strings.HasPrefix(string(log), "log [secret …11]") {
+		t.Errorf("the log is %q, %v", log, err)
+	}
+	rolestest.Must(t, s.app.Down(t.Context(), "none"))
+}
+
+// The app is proven as the roles are, and so is what nobody looks around in.
+func TestProofOfTheApp(t *testing.T) {
+	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
+	if _, err := s.app.Up(t.Context(), "k", ""); err != nil {
+		t.Fatal(err)
+	}
+	rec := Record{Dir: s.app.Project.Call("k")}
+	if b, ok, err := rec.App().Boundary(); err != nil || !ok || b.Inside.Err() != nil || b.Made.Err() != nil {
+		t.Errorf("kept is %+v, %v", b, err)
+	}
+	s = newStage(t, rolestest.Web, `{"event":"ready"}`)
+	s.Engine.Opening = func(sandbox.Box) string { return `{"probe_error":"no"}` + "\n" }
+	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, sandbox.ErrUnproven) {
+		t.Errorf("a probe that could not look: %v", err)
+	}
+	for kind, name := range map[string]string{"holder": "abl-id-holder-app", "service": "abl-id-svc-db", "helper": "abl-id-app-fill", "app": "box is"} {
+		s = newStage(t, rolestest.Web, `{"event":"ready"}`)
+		if kind == "helper" {
+			s.app.Copy = "tar"
+		}
+		another := rolestest.Changed{Engine: s.Engine, Change: func(b *sandbox.Box) {
+			if b.Labels[sandbox.LabelKind] == kind {
+				b.Limits.Pids++
+			}
+		}}
+		s.app.Engine = another
+		if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), name) {
+			t.Errorf("another %s: %v", kind, err)
+		}
+	}
+}
+
+// A full disk ends an app. That is a fault of the machine, unless the app itself wrote too much.
+func TestAppOnAFullDisk(t *testing.T) {
+	rolestest.FullDisks(t, func(t *testing.T, disk, why string) {
+		full := DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
+		s := newStage(t, rolestest.Web, "")
+		s.app.Disk = full
+		s.Engine.Scripts["abl-id-app"] = func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} }
+		up, err := s.app.Up(t.Context(), "k", "")
+		if !errors.Is(err, sandbox.ErrKilled) || !strings.Contains(err.Error(), why) {
+			t.Errorf("got %+v, %v, want %v with %q", up, err, sandbox.ErrKilled, why)
+		}
+		s = newStage(t, rolestest.Web, `{"event":"listening"}`+"\n")
+		s.app.Disk = full
+		s.Engine.Used = func(string) int64 { return 61 << 20 }
+		const want = "it wrote 61 MiB into its copy"
+		if up, err := s.app.Up(t.Context(), "k", ""); err != nil || !strings.Contains(up.Failed, want) {
+			t.Errorf("got %+v, %v, want %q", up, err, want)
+		}
+	})
+}
+
+// An app whose container is killed from outside while it starts is started again, twice at most; one that
+// then ends without that, even by asking process 1 for it, has failed.
+func TestAppKilledAtItsStart(t *testing.T) {
+	stopped := `{"exit":143,"signal":"SIGTERM","stopped":true}` + "\n"
+	for _, c := range []struct {
+		name, last string
+		kills      int
+		failed     string
+		is         error
+	}{
+		{"once", "", 1, "", nil},
+		{"always", "", 9, "", sandbox.ErrKilled},
+		{"without a signal", stopped, 9, "its container ended with exit code 143", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newStage(t, rolestest.Web, "")
+			starts := 0
+			s.Engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit {
+				if starts++; starts > c.kills {
+					rolestest.Must(t, os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(`{"event":"ready"}`), 0o644))
+					<-t.Context().Done()
+					return sandbox.Exit{}
+				}
+				rolestest.Must(t, os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(`{"event":"listening"}`), 0o644))
+				if s.Engine.Print(b.Name, c.last); c.last != "" {
+					return sandbox.Exit{Code: 143}
+				}
+				return sandbox.Exit{Code: 137}
+			}
+			up, err := s.app.Up(t.Context(), "k", "")
+			if !errors.Is(err, c.is) || up.Failed != c.failed || starts != min(c.kills+1, 3) && c.last == "" {
+				t.Errorf("got %+v, %v after %d starts, want %q, %v", up, err, starts, c.failed, c.is)
 			}
 		})
 	}

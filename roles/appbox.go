@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,41 +84,34 @@ func (a *App) fill(ctx context.Context, key string, until time.Time, from layers
 	return errors.Join(err, a.Engine.Remove(ctx, box.Name))
 }
 
-// brokerFile returns the path of the broker's configuration for a call.
-func (a *App) brokerFile(key string) string { return filepath.Join(a.dir(key), "in", "broker.json") }
+// brokerFile is the name of the broker's configuration in its input.
+const brokerFile = "broker.json"
+
+// readBrokerSpec reads the broker's configuration. ok is false if it is missing.
+func (a *App) readBrokerSpec(key string) (spec helper.BrokerSpec, ok bool, err error) {
+	return Read[helper.BrokerSpec](Record{Dir: Record{Dir: a.dir(key)}.In()}, brokerFile)
+}
 
 // writeBrokerSpec writes the broker's configuration and the two empty files for its output. It keeps
 // an existing token, because a Verifier that an earlier abl started may have it.
 func (a *App) writeBrokerSpec(key string) (helper.BrokerSpec, error) {
-	spec := a.Spec
-	var old helper.BrokerSpec
-	if _, err := readJSON(a.brokerFile(key), &old); err != nil {
+	rec, spec := Record{Dir: a.dir(key)}, a.Spec
+	old, _, err := a.readBrokerSpec(key)
+	if err != nil {
 		return spec, err
 	}
 	spec.Deadline = time.Now().Add(a.Life).Unix()
-	spec.Token, spec.Events, spec.Log, spec.Probe = cmp.Or(old.Token,
-		rand.Text()), helper.Events, helper.AppLog, helper.Probe
-	data, err := json.Marshal(spec)
-	if err != nil {
-		return spec, fmt.Errorf("internal error: %w", err)
+	spec.Token = cmp.Or(old.Token, rand.Text())
+	spec.Events, spec.Log, spec.Probe = helper.Events, helper.AppLog, helper.Probe
+	err = errors.Join(
+		os.MkdirAll(a.Project.Empty(), 0o755),
+		os.MkdirAll(rec.In(), 0o755),
+		rec.forget(endFile, overFile, fullFile),
+		a.createFiles(filepath.Join(rec.Dir, "events"), rec.Output()),
+		Record{Dir: rec.In()}.Write(brokerFile, spec),
+	)
+	if err == nil {
+		failpoint.Here("app.orders")
 	}
-	if err := os.MkdirAll(filepath.Dir(a.brokerFile(key)), 0o755); err != nil {
-		return spec, err
-	}
-	if err := os.MkdirAll(a.Project.Empty(), 0o755); err != nil {
-		return spec, err
-	}
-	for _, name := range []string{endFile, overFile, fullFile} {
-		if err := os.Remove(filepath.Join(a.dir(key), name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return spec, err
-		}
-	}
-	if err := a.createFiles(filepath.Join(a.dir(key), "events"), filepath.Join(a.dir(key), "app.log")); err != nil {
-		return spec, err
-	}
-	if err := hostfs.Write(a.brokerFile(key), data, 0o644); err != nil {
-		return spec, err
-	}
-	failpoint.Here("app.orders")
-	return spec, nil
+	return spec, err
 }

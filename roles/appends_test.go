@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"abl/internal/state"
+	"abl/internal/testing/rolestest"
 )
 
 // What the app's container noted of its ends is read as it stands; where nothing
@@ -30,10 +31,10 @@ func TestEndsOf(t *testing.T) {
 				t.Errorf("of a call without an app: %v, %v", ends, err)
 			}
 			dir := filepath.Join(p.Call("k"), "app")
-			must(t, os.MkdirAll(dir, 0o755))
-			must(t, os.WriteFile(filepath.Join(dir, "events"), []byte(c.events), 0o644))
+			rolestest.Must(t, os.MkdirAll(dir, 0o755))
+			rolestest.Must(t, os.WriteFile(filepath.Join(dir, "events"), []byte(c.events), 0o644))
 			ends, err := EndsOf(p, "k")
-			must(t, err)
+			rolestest.Must(t, err)
 			if broke, other := strings.Join(ends.Broke, "; "), strings.Join(ends.Other, "; "); broke != c.broke || other != c.other {
 				t.Errorf("broke %q, other %q", broke, other)
 			}

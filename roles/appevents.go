@@ -39,7 +39,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 			if a.gone(ctx, a.holder(a.at())) {
 				return up, fmt.Errorf("%w: %s", sandbox.ErrKilled, a.holder(a.at()))
 			}
-			if why, err := a.appFromOutside(ctx, a.box(), a.dir(key), false); err != nil || why != "" {
+			if why, err := EndedFromOutside(ctx, a.Boxes, a.box(), a.dir(key), false); err != nil || why != "" {
 				return up, cmp.Or(err, fmt.Errorf("%w: %s", sandbox.ErrKilled, why))
 			}
 		}
@@ -162,13 +162,13 @@ func (a *App) endedBy(ctx context.Context, key string, asked bool) (why string, 
 			return name + " ended, a service of the app's", nil
 		}
 	}
-	return a.appFromOutside(ctx, a.box(), a.dir(key), asked)
+	return EndedFromOutside(ctx, a.Boxes, a.box(), a.dir(key), asked)
 }
 
-// appFromOutside is endedFromOutside for an app whose record is in dir. abl may have ended the app
-// because of its output or of a full disk.
-func (s *Boxes) appFromOutside(ctx context.Context, name, dir string, asked bool) (why string, err error) {
-	if why, full, err := Read[string](Record{dir}, fullFile); err != nil || full {
+// EndedFromOutside is Boxes.endedFromOutside for an app whose record is in dir. abl may have ended
+// the app because of its output or of a full disk.
+func EndedFromOutside(ctx context.Context, s *Boxes, name, dir string, asked bool) (why string, err error) {
+	if why, full, err := Read[string](Record{Dir: dir}, fullFile); err != nil || full {
 		return why, err
 	}
 	if over, err := overgrown(dir); err != nil || over != "" {
@@ -189,7 +189,7 @@ func (a *App) noteEnd(ctx context.Context, key string) error {
 	if why, err := a.endedBy(ctx, key, false); err != nil || why != "" {
 		return err
 	}
-	return Record{a.dir(key)}.Write(endFile, containerEnd{st.ExitCode, st.OOMKilled})
+	return Record{Dir: a.dir(key)}.Write(endFile, containerEnd{st.ExitCode, st.OOMKilled})
 }
 
 // commandName matches the name of a background command. The app may have written other text there.
@@ -220,7 +220,7 @@ func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 	if !up || file.Size() > maxEvents {
 		ends.Broke = append(ends.Broke, "abl's record of it was deleted or flooded from inside its container")
 	}
-	box, ended, err := Read[containerEnd](Record{dir}, endFile)
+	box, ended, err := Read[containerEnd](Record{Dir: dir}, endFile)
 	if err != nil || !ended {
 		return ends, err
 	}
@@ -239,7 +239,7 @@ func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 
 // overgrown returns why abl ended an app's container for its size, "" if it did not.
 func overgrown(dir string) (string, error) {
-	over, ended, err := Read[string](Record{dir}, overFile)
+	over, ended, err := Read[string](Record{Dir: dir}, overFile)
 	if !ended {
 		return "", err
 	}
@@ -272,3 +272,9 @@ func (ends *AppEnds) record(text string, exit int) {
 	}
 	ends.Broke = append(ends.Broke, text)
 }
+
+// overFile contains, in the app's record, what it wrote too much of, if abl ended it for that.
+const overFile = "over.json"
+
+// fullFile contains, in the app's record, which disk was too full, if abl ended the app for that.
+const fullFile = "full.json"

@@ -96,7 +96,7 @@ func auditReplays(p state.Project, key string) (all []audit.Replay, err error) {
 	at := map[string]time.Time{}
 	for _, name := range names {
 		dir := filepath.Join(p.Call(key), name)
-		k, ok, err := Read[keptReplay](Record{dir}, replayFile)
+		k, ok, err := Read[keptReplay](Record{Dir: dir}, replayFile)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func proofs(p state.Project, dir string) (own, app *audit.Proof, err error) {
 }
 
 func proofIn(p state.Project, dir string) (*audit.Proof, error) {
-	b, ok, err := Record{dir}.Boundary()
+	b, ok, err := Record{Dir: dir}.Boundary()
 	if err != nil || !ok {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ type batch struct {
 // start creates the container, copies the tree into its volume, and starts it. begun is the
 // time of the request to start: the program does not wait until abl has checked the proof.
 func (b *batch) start(ctx context.Context) (begun time.Time, err error) {
-	whole, kind, rec := context.WithoutCancel(ctx), b.box.Labels[sandbox.LabelKind], Record{b.dir}
+	whole, kind, rec := context.WithoutCancel(ctx), b.box.Labels[sandbox.LabelKind], Record{Dir: b.dir}
 	b.run.Stdout, b.run.Stderr, b.run.Probe = helper.Out, helper.Err, helper.Probe
 	// Tests can read the deadline. It must not reveal in which replay they run.
 	b.run.Deadline = time.Now().Add(max(b.limit+time.Minute, 15*time.Minute)).Unix()
@@ -185,15 +185,6 @@ func (s *Boxes) endedFromOutside(ctx context.Context, name string, asked bool) (
 	return why, nil
 }
 
-// outputMounts returns the mounts of every container whose first program is abl-run.
-func outputMounts(rec Record) []sandbox.Mount {
-	return []sandbox.Mount{
-		{What: sandbox.CallIn, Source: rec.In(), Target: helper.In, ReadOnly: true},
-		{What: sandbox.CallOut, Source: rec.Stdout(), Target: helper.Out},
-		{What: sandbox.CallOut, Source: rec.Stderr(), Target: helper.Err},
-	}
-}
-
 // writeInput writes the read-only directory of a record's container: files, and values as JSON.
 func writeInput(rec Record, files map[string][]byte, asJSON map[string]any) error {
 	all := maps.Clone(files)
@@ -233,4 +224,61 @@ func (s *Boxes) createFiles(paths ...string) error {
 		}
 	}
 	return nil
+}
+
+// killedCode is the exit code of a program that SIGKILL ended. The signal may come from abl,
+// from the engine or from the kernel.
+const killedCode = 137
+
+// spill lists what a container without an agent can write.
+type spill struct {
+	volume string           // the engine's volume, "" without one
+	was    int64            // bytes in it at the start
+	files  map[string]int64 // output files and their largest sizes in bytes; 0 for any size
+	grown  func() string    // returns how its workspace exceeds its quota; nil without a workspace
+}
+
+// overflow returns why a container must end, "" if ctx ends first. full is true if a disk has too
+// little free space while the container is within its own limits: the cause may be another program.
+func (s *Boxes) overflow(ctx context.Context, w spill) (why string, full bool) {
+	why = s.Disk.outgrown(ctx, func() string {
+		own := s.spilled(ctx, w)
+		if full = own == ""; full {
+			return s.Disk.short()
+		}
+		return own
+	})
+	return why, full && why != ""
+}
+
+// spilled returns what a container has written too much of, "" if it did not or cannot be measured.
+func (s *Boxes) spilled(ctx context.Context, w spill) string {
+	for path, most := range w.files {
+		if fi, err := os.Lstat(path); err == nil && most > 0 && fi.Size() > most {
+			return fmt.Sprintf("%s has more than %d bytes", filepath.Base(path), most)
+		}
+	}
+	if w.grown != nil {
+		return w.grown()
+	}
+	if w.volume == "" || s.Disk.Bytes == 0 {
+		return ""
+	}
+	if now, err := s.Engine.Usage(ctx, w.volume); err == nil && now-w.was > s.Disk.Bytes {
+		return fmt.Sprintf("it wrote %d MiB into its copy (limits.disk is %d MiB)", (now-w.was)>>20, s.Disk.Bytes>>20)
+	}
+	return ""
+}
+
+// late is how long cleaning up may take after the work was cancelled.
+const late = 30 * time.Second
+
+// tidying returns a context that ends only a short time after ctx.
+func tidying(ctx context.Context) (context.Context, context.CancelFunc) {
+	tidy, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		end := time.AfterFunc(late, cancel)
+		context.AfterFunc(tidy, func() { end.Stop() })
+	})
+	return tidy, func() { stop(); cancel() }
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"abl/internal/sandbox"
+	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 )
 
@@ -37,45 +38,24 @@ func TestReach(t *testing.T) {
 	} {
 		for _, egress := range []string{"", "mine"} {
 			s := &Boxes{ID: "id", Gated: c.gated, Egress: egress, Port: c.port, Services: c.services}
-			if got := showReach(s.Reach(c.place)); got != c.want {
+			if got := rolestest.ShowReach(s.Reach(c.place)); got != c.want {
 				t.Errorf("%s, gated %v, port %d, services %t: %s, want %s", c.place, c.gated != nil, c.port, c.services, got, c.want)
 			}
 		}
 	}
 	for egress, want := range map[string]string{"": "abl-id-net-egress", "mine": "mine foreign"} {
 		s := &Boxes{ID: "id", Egress: egress}
-		if got := showReach(sandbox.Reach{Endpoints: []sandbox.Endpoint{s.EgressEndpoint()}}); got != want {
+		if got := rolestest.ShowReach(sandbox.Reach{Endpoints: []sandbox.Endpoint{s.EgressEndpoint()}}); got != want {
 			t.Errorf("the way out: %s, want %s", got, want)
 		}
 	}
-}
-
-func showReach(r sandbox.Reach) string {
-	var all []string
-	for _, e := range r.Endpoints {
-		word := e.Network
-		if len(e.Aliases) > 0 {
-			word += " as " + strings.Join(e.Aliases, " ")
-		}
-		if e.Foreign {
-			word += " foreign"
-		}
-		all = append(all, word)
-	}
-	for _, name := range r.Self {
-		all = append(all, name+" is here")
-	}
-	if r.Resolve {
-		all = append(all, "resolves")
-	}
-	return strings.Join(all, ", ")
 }
 
 func TestHolder(t *testing.T) {
 	e := &sandboxtest.Engine{}
 	site := func() *Boxes { return &Boxes{Engine: e, ID: "id", Phase: 1, Helper: "holder"} }
 	first := site()
-	must(t, first.Holder(t.Context(), PlaceBuilder))
+	rolestest.Must(t, first.Holder(t.Context(), PlaceBuilder))
 	const name = "abl-id-holder-builder"
 	b, _ := e.Box(name)
 	if b.User != toolUser || b.Labels[sandbox.LabelKind] != "holder" {
@@ -93,9 +73,9 @@ func TestHolder(t *testing.T) {
 		t.Run(c.before, func(t *testing.T) {
 			switch c.before {
 			case "ended":
-				must(t, e.Kill(t.Context(), name))
+				rolestest.Must(t, e.Kill(t.Context(), name))
 			case "never started":
-				must(t, e.Remove(t.Context(), name))
+				rolestest.Must(t, e.Remove(t.Context(), name))
 				if _, err := e.Create(t.Context(), b); err != nil {
 					t.Fatal(err)
 				}
@@ -124,14 +104,14 @@ func TestHolder(t *testing.T) {
 func TestHolderLives(t *testing.T) {
 	e := &sandboxtest.Engine{}
 	s := &Boxes{Engine: e, ID: "id", Helper: "holder", Life: time.Hour}
-	must(t, s.Holder(t.Context(), PlaceApp))
+	rolestest.Must(t, s.Holder(t.Context(), PlaceApp))
 	const name = "abl-id-holder-app"
 	b, _ := e.Box(name)
 	until, err := strconv.ParseInt(b.Labels[sandbox.LabelDeadline], 10, 64)
 	if left := time.Until(time.Unix(until, 0)); err != nil || left > time.Hour || left < 50*time.Minute {
 		t.Errorf("it lives for %s, %v", left, err)
 	}
-	must(t, e.Kill(t.Context(), name))
+	rolestest.Must(t, e.Kill(t.Context(), name))
 	e.Forget()
 	if err := s.Holder(t.Context(), PlaceApp); err != nil || !strings.Contains(e.Journal(), "Start") {
 		t.Errorf("after its end: %v, %s", err, e.Journal())
@@ -154,7 +134,35 @@ func TestHolderFails(t *testing.T) {
 		})
 	}
 	e := &sandboxtest.Engine{}
-	if err := (&Boxes{Engine: e, ID: "id", Helper: "holder"}).Holder(cancelled(t), PlaceApp); !errors.Is(err, context.Canceled) || len(e.Left()) > 0 {
+	if err := (&Boxes{Engine: e, ID: "id", Helper: "holder"}).Holder(rolestest.Cancelled(t), PlaceApp); !errors.Is(err, context.Canceled) || len(e.Left()) > 0 {
 		t.Errorf("cancelled: %v, left %v", err, e.Left())
+	}
+}
+
+// TestHostServerIsReplaced checks that a listener that ended is started again for the next call, and
+// that calls share a running one.
+func TestHostServerIsReplaced(t *testing.T) {
+	e := &sandboxtest.Engine{}
+	s := &Boxes{Engine: e, ID: "id", Helper: "holder"}
+	start := func() string {
+		t.Helper()
+		e.Forget()
+		_, err := s.hostServer(t.Context())
+		rolestest.Must(t, err)
+		return e.Journal()
+	}
+	const started = "Start abl-id-listener"
+	if got := start(); !strings.Contains(got, started) {
+		t.Errorf("got %s, want %s", got, started)
+	}
+	if got := start(); strings.Contains(got, started) {
+		t.Errorf("got %s while it runs, want no start", got)
+	}
+	if got, err := s.HostAddrs(t.Context()); err != nil || fmt.Sprint(got) != "[192.0.2.1 fe80::1]" {
+		t.Errorf("got addresses of the engine's machine %v, %v, want 192.0.2.1 and fe80::1", got, err)
+	}
+	e.Finish("abl-id-listener", sandbox.Exit{Code: 137})
+	if got := start(); !strings.Contains(got, started) {
+		t.Errorf("got %s after its end, want %s", got, started)
 	}
 }

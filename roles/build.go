@@ -80,7 +80,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	}
 	failpoint.Here("build.started")
 	done, copied := make(chan struct{}), make(chan error, 1)
-	go func() { copied <- copyOutput(done, Record{one.dir}, w.Stdout, w.Stderr) }()
+	go func() { copied <- copyOutput(done, Record{Dir: one.dir}, w.Stdout, w.Stderr) }()
 	exit, late, err := one.await(ctx, nil)
 	if end.Late, end.Over = late, one.over; !late {
 		end.Exit, end.OOMKilled = exit.Code, exit.OOMKilled
@@ -108,7 +108,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 
 // batch describes a build's container and opens its gateway.
 func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
-	rec, deadline, place := Record{b.Project.Call(w.Key)}, time.Now().Add(w.Limit+time.Minute), ""
+	rec, deadline, place := Record{Dir: b.Project.Call(w.Key)}, time.Now().Add(w.Limit+time.Minute), ""
 	if err := os.RemoveAll(rec.Dir); err != nil {
 		return nil, fmt.Errorf("cannot prepare a build: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/sandbox"
 	"abl/internal/state"
+	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 )
 
@@ -55,7 +56,7 @@ func TestBuildsWithoutANetwork(t *testing.T) {
 	var box sandbox.Box
 	b, e := yard(t, func(x sandbox.Box) sandbox.Exit {
 		box = x
-		prints(x, "out\n")
+		rolestest.Prints(x, "out\n")
 		return sandbox.Exit{Code: 3}
 	})
 	var out, voice strings.Builder
@@ -67,7 +68,7 @@ func TestBuildsWithoutANetwork(t *testing.T) {
 	if box.Reach.Join != "" || len(box.Reach.Endpoints) > 0 || strings.Join(box.Env, " ") != env {
 		t.Errorf("the box is %+v", box)
 	}
-	proof, ok, err := Record{b.Project.Call("build-1")}.Boundary()
+	proof, ok, err := Record{Dir: b.Project.Call("build-1")}.Boundary()
 	if err != nil || !ok || proof.Made.Err() != nil || proof.Inside.Err() != nil || proof.Failed != "" {
 		t.Errorf("the proof is %+v, %t, %v", proof, ok, err)
 	}
@@ -133,7 +134,7 @@ func TestBuildsEnd(t *testing.T) {
 	if err != nil || !end.Late {
 		t.Errorf("%+v, %v", end, err)
 	}
-	if _, err := b.Run(cancelled(t), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, context.Canceled) {
+	if _, err := b.Run(rolestest.Cancelled(t), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -151,7 +152,7 @@ func TestBuildWritesTooMuch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, e := yard(t, func(box sandbox.Box) sandbox.Exit {
-				prints(box, c.out)
+				rolestest.Prints(box, c.out)
 				<-t.Context().Done()
 				return sandbox.Exit{}
 			})
@@ -163,4 +164,16 @@ func TestBuildWritesTooMuch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A full disk ends a build, which then has not failed.
+func TestBuildOnAFullDisk(t *testing.T) {
+	rolestest.FullDisks(t, func(t *testing.T, disk, why string) {
+		b, _ := yard(t, func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} })
+		b.Disk = DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
+		end, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard})
+		if !errors.Is(err, ErrNoRoom) || !strings.Contains(err.Error(), why) {
+			t.Errorf("got %+v, %v, want %v with %q", end, err, ErrNoRoom, why)
+		}
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,8 +15,6 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/internal/prices"
-	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
@@ -84,36 +81,6 @@ func (r *Runner) cost(u agent.Usage) string {
 	return ledger.Unknown
 }
 
-// Clean removes secrets and control characters from the output of an ended call and of its app,
-// because users read these files without abl.
-func (r Record) Clean(o *redact.Sanitizer) error {
-	return errors.Join(cleanAll(o, r.Dir, "stdout", "stderr"), cleanAll(o, filepath.Join(r.Dir, "app"), "app.log",
-		"events"))
-}
-
-// cleanAll replaces the output files in dir with cleaned ones. A hard link to the old file keeps
-// the old content. Missing files are skipped. The caller holds the lock of dir.
-func cleanAll(o *redact.Sanitizer, dir string, names ...string) error {
-	if err := hostfs.SweepTemps(dir); err != nil {
-		return err
-	}
-	for _, name := range names {
-		path := filepath.Join(dir, name)
-		f, err := OpenOutput(path)
-		if errors.Is(err, hostfs.ErrAbsent) {
-			continue
-		}
-		if err == nil {
-			err = o.Keep(f, func(fill func(io.Writer) error) error { return hostfs.Fill(path, outputMode, fill) })
-			f.Close()
-		}
-		if err != nil {
-			return fmt.Errorf("cannot remove secrets from the output in %q: %w", path, err)
-		}
-	}
-	return nil
-}
-
 // cleanCall cuts the call's output at the limit, cleans it and gives it to the user.
 func (r *Runner) cleanCall(rec Record) error {
 	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
@@ -133,67 +100,6 @@ func (r *Runner) cleanCall(rec Record) error {
 	}
 	return nil
 }
-
-// Gate controls the gateway of a role's calls. The gateway is the only route to the provider
-// and the allowed hosts. It holds the keys and counts the tokens.
-type Gate interface {
-	// Open starts the gateway of a call and returns the variables by which the call's container
-	// finds it. It replaces the remains of an earlier attempt. The gateway allows only model.
-	Open(ctx context.Context, key, model string, deadline time.Time) (env []string, err error)
-	// Resume sends the current budget to a gateway that an earlier abl started. It is not an
-	// error if that gateway is gone.
-	Resume(ctx context.Context, key string) error
-	// Close ends the gateway and returns its traffic. A second Close returns the same.
-	Close(ctx context.Context, key string) (Traffic, error)
-	// Used returns what the running call has used so far, nil if that is not known.
-	Used() *Used
-}
-
-// Used is what a running call has used so far: a lower bound with AtLeast. USD is nil if the model
-// has no price. Signs grows with each sign of life of the provider. Requests are the requests to the
-// model that have ended, in words.
-type Used struct {
-	Tokens   int64
-	USD      *prices.USD
-	AtLeast  bool
-	Signs    int64
-	Requests []string
-}
-
-// GateName returns the engine-wide name of the container of a call's gateway.
-func GateName(id, key string) string { return BoxName(id, key+"-gateway") }
-
-// Traffic summarizes the log of a call's gateway.
-type Traffic struct {
-	Usage    []agent.Usage
-	Charged  *Charged // what the budgets counted; nil if unknown
-	Requests int64    // that the provider answered
-	Over     string   // the budget's message if it ended the call, "" otherwise
-	Notes    []string // for the user
-	Finish   string   // the provider's finish reason of the last complete answer
-	Waiting  bool     // the last request was not answered when the call ended
-	Fault    outcome.Fault
-
-	// That answer calls a tool, so a request with the result has to follow.
-	Calls bool
-	// The last answer to a model request was not complete and successful.
-	Unfinished bool
-	// The client closed the connection before or during that answer.
-	Left bool
-}
-
-// Charged is the part of a call that counts towards the budgets: the reported usage, and
-// estimates for requests without a report.
-type Charged struct {
-	Tokens int64       `json:"tokens"`
-	USD    *prices.USD `json:"usd"` // nil if a model without a price was used
-}
-
-// The sources of a call's token counts.
-const (
-	CountedByGate = "gateway"
-	CountedByCLI  = "cli"
-)
 
 // closeGate closes the call's gateway and sets its usage in o. The usage that the agent reported
 // moves to o.Claimed.
@@ -222,7 +128,7 @@ func (r *Runner) closeGate(ctx context.Context, j Job, o *Outcome) (traffic Traf
 // ending collects the facts about the end of a call.
 type ending struct {
 	exit    sandbox.Exit
-	stopped stopped // by abl
+	stopped Stopped // by abl
 	last    helper.RunEnd
 	said    agent.Result
 	passed  Traffic // through its gateway
@@ -238,10 +144,6 @@ type loss struct {
 	class outcome.Outcome
 	what  string
 }
-
-// killedCode is the exit code of a program that SIGKILL ended. The signal may come from abl,
-// from the engine or from the kernel.
-const killedCode = 137
 
 // classify decides how a call ended, and returns the reason and the evidence. A successful end
 // reported by the agent counts, with three exceptions, because CLIs report success after errors
@@ -376,41 +278,9 @@ func (r *Runner) findLoss(ctx context.Context, j Job, finished bool) (loss, erro
 	case verifies && j.Env != nil && !finished && r.gone(ctx, r.name(PlaceApp)):
 		return loss{outcome.AppGone, "the app's container ended while it was tested"}, nil
 	case verifies && j.Env != nil: // an app that ended without help broke a contract instead
-		if why, err := r.appFromOutside(ctx, r.name(PlaceApp), appDir, false); err != nil || why != "" {
+		if why, err := EndedFromOutside(ctx, r.Boxes, r.name(PlaceApp), appDir, false); err != nil || why != "" {
 			return loss{outcome.AppGone, "the app's container ended while it was tested: " + why}, err
 		}
 	}
 	return loss{}, nil
-}
-
-// Evidence is the basis of an outcome.
-type Evidence struct {
-	From Witness `json:"from"`
-	What string  `json:"what"` // its statement, in one sentence
-	// When the provider accepts requests again.
-	Back time.Time `json:"back,omitzero"`
-	// Waiting does not help: the user has to pay or to change a setting.
-	Paid bool `json:"needs_person,omitempty"`
-	// The prompt became too long during the call, so the next call may succeed.
-	Grown bool `json:"grown,omitempty"`
-}
-
-// Witness is the source of an outcome.
-type Witness string
-
-// The witnesses, the most reliable one first.
-const (
-	ByAbl     Witness = "abl"     // abl's own actions on the call
-	ByGateway Witness = "gateway" // the gateway's log
-	ByAgent   Witness = "agent"   // the CLI's own last record
-	ByEngine  Witness = "engine"  // the engine's flags
-	ByExit    Witness = "exit"    // the exit code, or the signal
-)
-
-// String returns the evidence in one line, "" without a witness.
-func (e Evidence) String() string {
-	if e.From == "" {
-		return ""
-	}
-	return string(e.From) + ": " + e.What
 }

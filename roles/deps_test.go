@@ -13,6 +13,7 @@ import (
 	"abl/internal/git"
 	"abl/internal/sandbox"
 	"abl/internal/state"
+	"abl/internal/testing/rolestest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -21,7 +22,7 @@ import (
 func (k *kitchen) commit() {
 	k.Helper()
 	_, err := k.app.Commits.(committed).Snapshot(k.Context(), git.Message{Subject: "next"})
-	must(k.T, err)
+	rolestest.Must(k.T, err)
 }
 
 // source returns the files that an app would see, by their path: the text of each.
@@ -42,7 +43,7 @@ func (k *kitchen) source() map[string]string {
 			all[name] = string(data)
 			return err
 		})
-		must(k.T, err)
+		rolestest.Must(k.T, err)
 	}
 	return all
 }
@@ -51,9 +52,9 @@ func (k *kitchen) source() map[string]string {
 // other files of the workspace, ignored or not.
 func TestAppSourceIsTheCommit(t *testing.T) {
 	k := newKitchen(t)
-	write(t, filepath.Join(k.src, "node_modules/tiny/index.js"), "changed by the Builder")
-	write(t, filepath.Join(k.src, "node_modules/left.js"), "left by the Builder")
-	write(t, filepath.Join(k.src, "new.txt"), "not committed")
+	rolestest.Write(t, filepath.Join(k.src, "node_modules/tiny/index.js"), "changed by the Builder")
+	rolestest.Write(t, filepath.Join(k.src, "node_modules/left.js"), "left by the Builder")
+	rolestest.Write(t, filepath.Join(k.src, "new.txt"), "not committed")
 	want := map[string]string{".gitignore": "node_modules/\n", "package-lock.json": "1", "node_modules/tiny/index.js": "x"}
 	if diff := cmp.Diff(want, k.source()); diff != "" {
 		t.Errorf("the app's source (-want +got):\n%s", diff)
@@ -68,29 +69,29 @@ func TestDependenciesAreCached(t *testing.T) {
 		want   int
 	}{
 		"nothing":                   {func(*kitchen) {}, 1},
-		"another-file":              {func(k *kitchen) { write(t, filepath.Join(k.src, "server.mjs"), "x"); k.commit() }, 1},
-		"lock-file":                 {func(k *kitchen) { write(t, filepath.Join(k.src, "package-lock.json"), "2"); k.commit() }, 2},
-		"uncommitted":               {func(k *kitchen) { write(t, filepath.Join(k.src, "package-lock.json"), "2") }, 1},
+		"another-file":              {func(k *kitchen) { rolestest.Write(t, filepath.Join(k.src, "server.mjs"), "x"); k.commit() }, 1},
+		"lock-file":                 {func(k *kitchen) { rolestest.Write(t, filepath.Join(k.src, "package-lock.json"), "2"); k.commit() }, 2},
+		"uncommitted":               {func(k *kitchen) { rolestest.Write(t, filepath.Join(k.src, "package-lock.json"), "2") }, 1},
 		"command":                   {func(k *kitchen) { k.app.Spec.App.Prepare = "npm ci --omit dev" }, 2},
 		"image":                     {func(k *kitchen) { k.app.Image = "j" }, 2},
 		"environment":               {func(k *kitchen) { k.app.Env = []string{"A=2"} }, 2},
 		"machine-started":           {func(k *kitchen) { otherBoot(t, k.app.Project) }, 2},
-		"manifest-with-a-lock-file": {func(k *kitchen) { write(t, filepath.Join(k.src, "package.json"), "{}"); k.commit() }, 1},
+		"manifest-with-a-lock-file": {func(k *kitchen) { rolestest.Write(t, filepath.Join(k.src, "package.json"), "{}"); k.commit() }, 1},
 		"manifest": {func(k *kitchen) {
-			must(t, os.Rename(filepath.Join(k.src, "package-lock.json"), filepath.Join(k.src, "package.json")))
+			rolestest.Must(t, os.Rename(filepath.Join(k.src, "package-lock.json"), filepath.Join(k.src, "package.json")))
 			k.commit()
 			k.source()
-			write(t, filepath.Join(k.src, "server.mjs"), "x")
+			rolestest.Write(t, filepath.Join(k.src, "server.mjs"), "x")
 			k.commit()
 			k.source()
-			write(t, filepath.Join(k.src, "package.json"), "2")
+			rolestest.Write(t, filepath.Join(k.src, "package.json"), "2")
 			k.commit()
 		}, 3},
 		"no-lock-file": {func(k *kitchen) {
-			must(t, os.Remove(filepath.Join(k.src, "package-lock.json")))
+			rolestest.Must(t, os.Remove(filepath.Join(k.src, "package-lock.json")))
 			k.commit()
 			k.source()
-			write(t, filepath.Join(k.src, "server.mjs"), "x")
+			rolestest.Write(t, filepath.Join(k.src, "server.mjs"), "x")
 			k.commit()
 		}, 3},
 	} {
@@ -108,7 +109,7 @@ func TestDependenciesAreCached(t *testing.T) {
 // otherBoot makes a project's cache look as if the machine had been started since.
 func otherBoot(t *testing.T, p state.Project) {
 	t.Helper()
-	write(t, p.Cache("boot"), "another boot")
+	rolestest.Write(t, p.Cache("boot"), "another boot")
 	caching.Lock()
 	delete(opened, p.Cache())
 	caching.Unlock()
@@ -121,15 +122,15 @@ func TestCacheIsPruned(t *testing.T) {
 	add := func(name string) {
 		t.Helper()
 		_, err := c.ensure("trees", name, func(string) error { return nil })
-		must(t, err)
+		rolestest.Must(t, err)
 	}
 	add("first")
-	must(t, os.Mkdir(p.Cache("trees", unfinished+"x"), 0o755))
+	rolestest.Must(t, os.Mkdir(p.Cache("trees", unfinished+"x"), 0o755))
 	for _, name := range strings.Fields("a b first c first e") {
 		add(name)
 	}
 	entries, err := os.ReadDir(p.Cache("trees"))
-	must(t, err)
+	rolestest.Must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -143,24 +144,24 @@ func TestCacheIsPruned(t *testing.T) {
 func TestDependenciesLeaveTheCommitAlone(t *testing.T) {
 	file := func(dir string) string { return filepath.Join(dir, "lib/util.js") }
 	for name, does := range map[string]func(dir string){
-		"changed": func(dir string) { write(t, file(dir), "other") },
-		"removed": func(dir string) { must(t, os.Remove(file(dir))) },
+		"changed": func(dir string) { rolestest.Write(t, file(dir), "other") },
+		"removed": func(dir string) { rolestest.Must(t, os.Remove(file(dir))) },
 		"a-link": func(dir string) {
-			must(t, os.Remove(file(dir)))
-			must(t, os.Symlink("/etc/passwd", file(dir)))
+			rolestest.Must(t, os.Remove(file(dir)))
+			rolestest.Must(t, os.Symlink("/etc/passwd", file(dir)))
 		},
 		"folder-is-a-link": func(dir string) {
-			must(t, os.RemoveAll(filepath.Dir(file(dir))))
-			must(t, os.Symlink(outside(t), filepath.Dir(file(dir))))
+			rolestest.Must(t, os.RemoveAll(filepath.Dir(file(dir))))
+			rolestest.Must(t, os.Symlink(outside(t), filepath.Dir(file(dir))))
 		},
 		"closed-folder": func(dir string) {
-			write(t, file(dir), "other")
-			must(t, os.Chmod(filepath.Dir(file(dir)), 0))
+			rolestest.Write(t, file(dir), "other")
+			rolestest.Must(t, os.Chmod(filepath.Dir(file(dir)), 0))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKitchen(t)
-			write(t, file(k.src), "util")
+			rolestest.Write(t, file(k.src), "util")
 			k.commit()
 			k.does = func(dir string) sandbox.Exit { does(dir); return sandbox.Exit{} }
 			for range 2 {
@@ -180,7 +181,7 @@ func TestDependenciesLeaveTheCommitAlone(t *testing.T) {
 func outside(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "util.js"), "outside")
+	rolestest.Write(t, filepath.Join(dir, "util.js"), "outside")
 	t.Cleanup(func() {
 		if got, err := os.ReadFile(filepath.Join(dir, "util.js")); err != nil || string(got) != "outside" {
 			t.Errorf("the file outside is %q, %v, want that it is untouched", got, err)
@@ -193,10 +194,10 @@ func outside(t *testing.T) string {
 func TestDependenciesAreDisarmed(t *testing.T) {
 	k := newKitchen(t)
 	k.does = func(dir string) sandbox.Exit {
-		write(t, filepath.Join(dir, "node_modules/tool"), "x")
-		must(t, os.Chmod(filepath.Join(dir, "node_modules/tool"), 0o755|fs.ModeSetuid))
-		must(t, syscall.Mkfifo(filepath.Join(dir, "node_modules/pipe"), 0o644))
-		write(t, filepath.Join(dir, ".git/config"), "x")
+		rolestest.Write(t, filepath.Join(dir, "node_modules/tool"), "x")
+		rolestest.Must(t, os.Chmod(filepath.Join(dir, "node_modules/tool"), 0o755|fs.ModeSetuid))
+		rolestest.Must(t, syscall.Mkfifo(filepath.Join(dir, "node_modules/pipe"), 0o644))
+		rolestest.Write(t, filepath.Join(dir, ".git/config"), "x")
 		return sandbox.Exit{}
 	}
 	dirs, failed, _, err := k.app.source(t.Context(), "k", "")
@@ -239,10 +240,10 @@ func TestBuildIsCached(t *testing.T) {
 		}
 		builds++
 		tiny, err := os.ReadFile(filepath.Join(dir, "node_modules/tiny/index.js"))
-		must(t, err)
-		write(t, filepath.Join(dir, "dist/app.js"), "of "+string(tiny))
-		write(t, filepath.Join(dir, "node_modules/tiny/cache"), "y")
-		write(t, filepath.Join(dir, "node_modules/tiny/index.js"), "compiled")
+		rolestest.Must(t, err)
+		rolestest.Write(t, filepath.Join(dir, "dist/app.js"), "of "+string(tiny))
+		rolestest.Write(t, filepath.Join(dir, "node_modules/tiny/cache"), "y")
+		rolestest.Write(t, filepath.Join(dir, "node_modules/tiny/index.js"), "compiled")
 		return sandbox.Exit{}
 	}
 	want := map[string]string{
@@ -257,7 +258,7 @@ func TestBuildIsCached(t *testing.T) {
 	if k.ran != 2 || builds != 1 {
 		t.Errorf("ran %d commands, %d of them app.build, want 2 and 1", k.ran, builds)
 	}
-	write(t, filepath.Join(k.src, "server.mjs"), "x")
+	rolestest.Write(t, filepath.Join(k.src, "server.mjs"), "x")
 	k.commit()
 	k.source()
 	if k.ran != 3 || builds != 2 {
@@ -274,7 +275,7 @@ func TestBuildFails(t *testing.T) {
 	}{
 		"exit code": {func(string) sandbox.Exit { return sandbox.Exit{Code: 3} }, "app.build ended with exit code 3"},
 		"changes the commit": {func(dir string) sandbox.Exit {
-			must(t, os.WriteFile(filepath.Join(dir, "package-lock.json"), []byte("2"), 0o644))
+			rolestest.Must(t, os.WriteFile(filepath.Join(dir, "package-lock.json"), []byte("2"), 0o644))
 			return sandbox.Exit{}
 		}, `app.build changed "package-lock.json"`},
 	} {

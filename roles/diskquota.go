@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"abl/internal/hostfs"
@@ -24,9 +22,6 @@ type DiskQuota struct {
 	Disks  []string      // a path on each file system that must keep free space
 	Every  time.Duration // time between checks, 0 is one second
 }
-
-// treeFile contains, in a call's record, the size of its workspace before it.
-const treeFile = "tree.json"
 
 // base is the size of a workspace before a call.
 type base struct {
@@ -60,44 +55,10 @@ func (q DiskQuota) short() string {
 	return ""
 }
 
-// measureFirst records the size of a call's workspace before the agent starts.
-func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) error {
-	if !r.Quota.bounded() {
-		return nil
-	}
-	was, err := measure(ctx, j.Role.Workspace(r.Project))
-	if err == nil {
-		err = rec.Write(treeFile, was)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot measure the %s's workspace: %w", j.Role.Name, err)
-	}
-	return nil
-}
-
 // measure returns the size of a workspace.
 func measure(ctx context.Context, dir string) (base, error) {
 	size, err := hostfs.Measure(ctx, dir, time.Time{}, func(hostfs.Size) bool { return false })
 	return base{size.Bytes, size.Names, size.Depth}, err
-}
-
-// outgrown returns a channel that receives the reason to end a call, if the call exceeds its quota.
-func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Time) <-chan string {
-	dir, why := j.Role.Workspace(r.Project), make(chan string, 1)
-	if !r.Quota.bounded() {
-		return why
-	}
-	was, known, err := Read[base](rec, treeFile)
-	if err != nil || !known { // a power cut may delete the file: the current size counts
-		was, _ = measure(ctx, dir) // a folder that cannot be opened cannot grow
-	}
-	go func() {
-		look := func() string { return r.Quota.look(ctx, dir, was, since) }
-		if text := r.Quota.outgrown(ctx, look); text != "" {
-			why <- text
-		}
-	}()
-	return why
 }
 
 // outgrown calls look repeatedly until it returns a reason or ctx ends.
@@ -139,46 +100,6 @@ func (q DiskQuota) exceeds(s hostfs.Size, was base) string {
 			s.Names-was.Names, q.Inodes, "./"+s.Widest.Path, s.Widest.Names)
 	case s.Depth >= hostfs.MaxDepth && was.Depth < hostfs.MaxDepth:
 		return fmt.Sprintf("folders in its workspace are nested deeper than %d", hostfs.MaxDepth)
-	}
-	return ""
-}
-
-// spill lists what a container without an agent can write.
-type spill struct {
-	volume string           // the engine's volume, "" without one
-	was    int64            // bytes in it at the start
-	files  map[string]int64 // output files and their largest sizes in bytes; 0 for any size
-	grown  func() string    // returns how its workspace exceeds its quota; nil without a workspace
-}
-
-// overflow returns why a container must end, "" if ctx ends first. full is true if a disk has too
-// little free space while the container is within its own limits: the cause may be another program.
-func (s *Boxes) overflow(ctx context.Context, w spill) (why string, full bool) {
-	why = s.Disk.outgrown(ctx, func() string {
-		own := s.spilled(ctx, w)
-		if full = own == ""; full {
-			return s.Disk.short()
-		}
-		return own
-	})
-	return why, full && why != ""
-}
-
-// spilled returns what a container has written too much of, "" if it did not or cannot be measured.
-func (s *Boxes) spilled(ctx context.Context, w spill) string {
-	for path, most := range w.files {
-		if fi, err := os.Lstat(path); err == nil && most > 0 && fi.Size() > most {
-			return fmt.Sprintf("%s has more than %d bytes", filepath.Base(path), most)
-		}
-	}
-	if w.grown != nil {
-		return w.grown()
-	}
-	if w.volume == "" || s.Disk.Bytes == 0 {
-		return ""
-	}
-	if now, err := s.Engine.Usage(ctx, w.volume); err == nil && now-w.was > s.Disk.Bytes {
-		return fmt.Sprintf("it wrote %d MiB into its copy (limits.disk is %d MiB)", (now-w.was)>>20, s.Disk.Bytes>>20)
 	}
 	return ""
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"abl/internal/helper"
-	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
+	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 )
 
@@ -50,12 +50,12 @@ func TestGrowthEndsACall(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, nil)
-			r.engine.Scripts = map[string]sandboxtest.Script{"role": fills(r, c.files, c.bytes)}
+			r.Engine.Scripts = map[string]sandboxtest.Script{"role": fills(r, c.files, c.bytes)}
 			c.grow.Every = time.Millisecond
 			r.runner.Quota = c.grow
-			write(t, filepath.Join(r.runner.Project.Src, "before/big"), strings.Repeat("x", 9<<20))
+			rolestest.Write(t, filepath.Join(r.runner.Project.Src, "before/big"), strings.Repeat("x", 9<<20))
 			for i := range 100 {
-				write(t, filepath.Join(r.runner.Project.Src, "before", fmt.Sprint(i)), "")
+				rolestest.Write(t, filepath.Join(r.runner.Project.Src, "before", fmt.Sprint(i)), "")
 			}
 			o := r.run()
 			if o.Class != outcome.Disk || o.Exit != 143 {
@@ -66,7 +66,7 @@ func TestGrowthEndsACall(t *testing.T) {
 					t.Errorf("%q lacks %q", o.Reason, want)
 				}
 			}
-			if why, err := r.rec().stopped(); err != nil || why.Class != outcome.Disk || !strings.Contains(o.Reason, why.Reason) {
+			if why, err := r.rec().Stopped(); err != nil || why.Class != outcome.Disk || !strings.Contains(o.Reason, why.Reason) {
 				t.Errorf("on disk: %+v, %v", why, err)
 			}
 		})
@@ -76,18 +76,18 @@ func TestGrowthEndsACall(t *testing.T) {
 // A call that stays below its limits is left alone, however large its workspace is.
 func TestGrowthLeavesAlone(t *testing.T) {
 	r := newRig(t, nil)
-	r.engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
+	r.Engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
 		dir := sandboxtest.Host(b, helper.Src)
 		for i := range 40 {
 			if os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), make([]byte, 1<<20), 0o644) != nil || os.Remove(filepath.Join(dir, fmt.Sprint(i))) != nil {
 				return sandbox.Exit{Code: 9}
 			}
 		}
-		prints(b, "end\n")
+		rolestest.Prints(b, "end\n")
 		return sandbox.Exit{}
 	}}
 	r.runner.Quota = DiskQuota{Bytes: 8 << 20, Inodes: 10, Every: time.Millisecond}
-	write(t, filepath.Join(r.runner.Project.Src, "big"), strings.Repeat("x", 20<<20))
+	rolestest.Write(t, filepath.Join(r.runner.Project.Src, "big"), strings.Repeat("x", 20<<20))
 	if o := r.run(); o.Class != outcome.Done {
 		t.Errorf("ended %s", show(o))
 	}
@@ -96,7 +96,7 @@ func TestGrowthLeavesAlone(t *testing.T) {
 // An abl that attaches goes by what was measured before the call.
 func TestGrowthAfterAKill(t *testing.T) {
 	r := newRig(t, nil)
-	r.engine.Scripts = map[string]sandboxtest.Script{"role": fills(r, 3, 3<<20)}
+	r.Engine.Scripts = map[string]sandboxtest.Script{"role": fills(r, 3, 3<<20)}
 	r.runner.Quota = DiskQuota{Bytes: 4 << 20, Every: time.Millisecond}
 	r.begin()
 	if o := r.run(); o.Class != outcome.Disk {
@@ -108,9 +108,9 @@ func TestGrowthAfterAKill(t *testing.T) {
 func TestMeasuredToTheEnd(t *testing.T) {
 	r := newRig(t, nil)
 	for i := range 1000 {
-		write(t, filepath.Join(r.runner.Project.Src, fmt.Sprintf("%d/f", i)), "")
+		rolestest.Write(t, filepath.Join(r.runner.Project.Src, fmt.Sprintf("%d/f", i)), "")
 	}
-	r.engine.Fail("Create", 2, errors.New("no")) // the first is the holder
+	r.Engine.Fail("Create", 2, errors.New("no")) // the first is the holder
 	r.runner.Quota, r.job.Place = DiskQuota{Bytes: 1 << 20}, PlaceBuilder
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot create the builder's container: no") {
 		t.Fatalf("got %v", err)
@@ -121,43 +121,36 @@ func TestMeasuredToTheEnd(t *testing.T) {
 }
 
 func TestNoRoomForACall(t *testing.T) {
-	r := newRig(t, says("end\n", 0))
+	r := newRig(t, rolestest.Says("end\n", 0))
 	r.runner.Quota = DiskQuota{Disks: []string{"/proc", r.runner.Project.Root, "/none/such"}} // which tell of no room at all, of enough, and nothing
 	if o := r.run(); o.Class != outcome.Done {
 		t.Errorf("ended %s", show(o))
 	}
 }
 
-func TestExceeds(t *testing.T) {
-	g := DiskQuota{Bytes: 10 << 20, Inodes: 100}
-	for _, c := range []struct {
-		is   hostfs.Size
-		was  base
-		want string
-	}{
-		{hostfs.Size{Bytes: 110 << 20, Names: 1100}, base{Bytes: 100 << 20, Names: 1000}, ""},
-		{hostfs.Size{Bytes: 111 << 20, Names: 1100}, base{Bytes: 100 << 20, Names: 1000}, "grew by 11 MiB"},
-		{hostfs.Size{Names: 1101}, base{Names: 1000}, "grew by 101 files"},
-		{hostfs.Size{Bytes: 1 << 20}, base{Bytes: 100 << 20}, ""},
-		{hostfs.Size{Depth: hostfs.MaxDepth}, base{}, "nested deeper"},
-		{hostfs.Size{Depth: hostfs.MaxDepth}, base{Depth: hostfs.MaxDepth}, ""},
-		{hostfs.Size{Bytes: 11 << 20, File: hostfs.Place{Path: "a\x1b[2J\"\n"}}, base{}, `"a\x1b[2J\"\n"`},
-	} {
-		if got := g.exceeds(c.is, c.was); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%+v: %q, want %q", c.is, got, c.want)
-		}
-	}
-}
-
-func TestHasRoom(t *testing.T) {
-	if err := (DiskQuota{Disks: []string{t.TempDir()}}).hasRoom(); err != nil {
-		t.Error(err)
-	}
-	full := fullDisk(t)
-	if full == "" {
+// A disk that becomes full ends the call that runs, whoever fills it: a file
+// without a name is in no folder, and takes room all the same.
+func TestDiskFillsUp(t *testing.T) {
+	disk := rolestest.SmallDisk(t)
+	if disk == "" {
 		return
 	}
-	if err := (DiskQuota{Disks: []string{t.TempDir(), full}}).hasRoom(); !errors.Is(err, ErrNoRoom) || !strings.Contains(err.Error(), full) {
-		t.Errorf("a full disk: %v", err)
+	r := newRig(t, nil)
+	r.Engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
+		rolestest.Prints(b, "in "+helper.Src+"\n") // before the disk is full, at which the call is ended
+		f, err := os.Create(filepath.Join(disk, "x"))
+		if err != nil || os.Remove(f.Name()) != nil {
+			return sandbox.Exit{Code: 9}
+		}
+		defer f.Close()
+		if _, err := f.Write(make([]byte, 62<<20)); err != nil {
+			return sandbox.Exit{Code: 9}
+		}
+		<-r.Context().Done()
+		return sandbox.Exit{}
+	}}
+	r.runner.Quota = DiskQuota{Disks: []string{disk}, Every: 1}
+	if o := r.run(); o.Class != outcome.Disk || !strings.Contains(o.Reason, "need at least") {
+		t.Errorf("ended %s", show(o))
 	}
 }

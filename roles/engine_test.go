@@ -6,6 +6,7 @@ import (
 
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
+	"abl/internal/testing/rolestest"
 )
 
 // An engine that cannot make a call's box ends the run and not the call: nothing
@@ -16,12 +17,12 @@ func TestEngineCannotMakeABox(t *testing.T) {
 		hurt, repair func(*rig)
 		want         error
 	}{
-		"the image was deleted": {func(r *rig) { r.engine.Images = []string{"other"} }, func(r *rig) { r.engine.Images = nil }, sandbox.ErrNoImage},
-		"the engine went away":  {func(r *rig) { r.engine.Fail("Create", 1, sandbox.ErrUnreachable) }, func(*rig) {}, sandbox.ErrUnreachable},
-		"it refuses to start":   {func(r *rig) { r.engine.Fail("Start", 1, other) }, func(*rig) {}, other},
+		"the image was deleted": {func(r *rig) { r.Engine.Images = []string{"other"} }, func(r *rig) { r.Engine.Images = nil }, sandbox.ErrNoImage},
+		"the engine went away":  {func(r *rig) { r.Engine.Fail("Create", 1, sandbox.ErrUnreachable) }, func(*rig) {}, sandbox.ErrUnreachable},
+		"it refuses to start":   {func(r *rig) { r.Engine.Fail("Start", 1, other) }, func(*rig) {}, other},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, says("end", 0))
+			r := newRig(t, rolestest.Says("end", 0))
 			c.hurt(r)
 			if _, err := r.runner.Run(t.Context(), r.job); !errors.Is(err, c.want) {
 				t.Errorf("ended with %v", err)
@@ -33,7 +34,7 @@ func TestEngineCannotMakeABox(t *testing.T) {
 			if o := r.run(); o.Class != outcome.Done {
 				t.Errorf("and then: %s", show(o))
 			}
-			r.wantLeft()
+			r.WantLeft()
 		})
 	}
 }

@@ -1,44 +1,19 @@
 package roles
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"abl/internal/helper"
-	"abl/internal/hostfs"
 	"abl/internal/outcome"
-	"abl/internal/proc"
-	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/roles/agent"
 )
-
-// poll is the interval at which abl reads a running call's output.
-const poll = 100 * time.Millisecond
-
-// late is how long cleaning up may take after the work was cancelled.
-const late = 30 * time.Second
-
-// tidying returns a context that ends only a short time after ctx.
-func tidying(ctx context.Context) (context.Context, context.CancelFunc) {
-	tidy, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		end := time.AfterFunc(late, cancel)
-		context.AfterFunc(tidy, func() { end.Stop() })
-	})
-	return tidy, func() { stop(); cancel() }
-}
 
 // follow reads the call's output until its container ends, or ends the container when ctx ends or a
 // limit is reached. It sets in o how the call ended.
@@ -63,7 +38,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 	if err != nil {
 		return err
 	}
-	why, err := rec.stopped() // by this abl or an earlier one
+	why, err := rec.Stopped() // by this abl or an earlier one
 	if err == nil {
 		err = t.finish()
 	}
@@ -133,7 +108,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 	done := ctx.Done()
 	var used *Used
 	for {
-		var why stopped
+		var why Stopped
 		select {
 		case e := <-ended:
 			return r.exited(rec, e.exit, e.err, printed)
@@ -142,7 +117,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 		case <-wall.C:
 			why.Class = outcome.Timeout
 		case text := <-outgrown:
-			why = stopped{outcome.Disk, text}
+			why = Stopped{Class: outcome.Disk, Reason: text}
 		case <-tick.C:
 			if _, err := t.pump(); err != nil {
 				return sandbox.Exit{}, err
@@ -159,7 +134,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 			continue
 		}
 		stopping = true
-		if err := rec.stop(why); err != nil {
+		if err := rec.Stop(why); err != nil {
 			return sandbox.Exit{}, err
 		}
 		failpoint.Here("call.stopping")
@@ -176,7 +151,7 @@ func (r *Runner) exited(rec Record, exit sandbox.Exit, err error, printed func()
 	case errors.Is(err, sandbox.ErrNotFound):
 		return sandbox.Exit{Code: noCode}, nil
 	case err == nil && r.flooded(printed()):
-		return exit, rec.stop(stopped{Class: outcome.Flood})
+		return exit, rec.Stop(Stopped{Class: outcome.Flood})
 	}
 	return exit, err
 }
@@ -213,7 +188,7 @@ func (r *Runner) emitUsed(j Job, was *Used, silent bool) *Used {
 // stopNoted stops a call that an earlier abl had decided to stop when it was killed. It returns
 // whether there was such a decision.
 func (r *Runner) stopNoted(ctx context.Context, j Job, rec Record) (stopping bool, err error) {
-	why, err := rec.stopped()
+	why, err := rec.Stopped()
 	if err != nil || why.Class == "" {
 		return false, err
 	}
@@ -311,168 +286,10 @@ func (r *Runner) load(ctx context.Context, j Job) *sandbox.Load {
 	return &own
 }
 
-// OpenOutput opens a file that a role writes or has written. It restores the file's permissions if
-// the role changed them.
-func OpenOutput(path string) (f *os.File, err error) {
-	const tries = 100 // a running role may change the mode again
-	for range tries {
-		if err = ownMode(path); err != nil {
-			break
-		}
-		if f, err = hostfs.Open(filepath.Dir(path), filepath.Base(path)); err == nil {
-			return f, nil
-		}
-		if !errors.Is(err, fs.ErrPermission) {
-			break
-		}
-	}
-	return nil, fmt.Errorf("cannot read the output of a call: %w", err)
-}
-
-// openOrMake opens a call's output. It creates a file that is missing after a power cut.
-func openOrMake(path string) (*os.File, error) {
-	f, err := OpenOutput(path)
-	if !errors.Is(err, hostfs.ErrAbsent) {
-		return f, err
-	}
-	if err := hostfs.Write(path, nil, outputMode); err != nil {
-		return nil, err
-	}
-	return OpenOutput(path)
-}
-
-// ownMode restores the mode of an output file: a role may have removed all permissions, or set the
-// setuid bit. The file's folder belongs to abl, so a role cannot replace the file.
-func ownMode(path string) error {
-	fi, err := os.Lstat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.Mode() == outputMode {
-		return nil // callers report a missing or irregular file
-	}
-	return os.Chmod(path, outputMode)
-}
-
-const outputMode fs.FileMode = 0o644
-
 func size(f *os.File) int64 {
 	fi, err := f.Stat()
 	if err != nil {
 		return 0
 	}
 	return fi.Size()
-}
-
-// turn is the number of bytes that pump reads at once. An agent may print as fast as abl reads, and
-// limits and cancellation must not wait for it.
-const turn = 8 << 20
-
-// Lines calls to with the lines of an output as they are written, until over returns true. It calls
-// over before each read, so that no line is missed. The file may be missing at first.
-func Lines(ctx context.Context, path string, to func(line []byte, cut bool), over func() (bool, error)) error {
-	t := &tail{to: to}
-	for {
-		end, err := over()
-		if err != nil {
-			return err
-		}
-		if t.in == nil {
-			f, err := OpenOutput(path)
-			if err == nil {
-				defer f.Close()
-				t.in = f
-			} else if !errors.Is(err, hostfs.ErrAbsent) {
-				return err
-			}
-		}
-		for all := false; !all; {
-			all, err = t.pump()
-			if err = cmp.Or(context.Cause(ctx), err); err != nil {
-				return err
-			}
-		}
-		if end {
-			return t.finish()
-		}
-		if err := proc.Pause(ctx, poll); err != nil {
-			return err
-		}
-	}
-}
-
-// Messages returns a function that parses the lines of an agent's output and calls each with the
-// messages in them.
-func Messages(reader agent.Reader, safe *redact.Sanitizer, each func(agent.Message)) func(line []byte, cut bool) {
-	return func(line []byte, cut bool) {
-		for _, m := range reader.Line(safe.Bytes(line), cut) {
-			each(m)
-		}
-	}
-}
-
-// tail splits a growing file into lines of at most agent.MaxLine bytes.
-type tail struct {
-	in   io.Reader // nil while the file is missing
-	most int64     // bytes to read in all, 0 for any number
-	to   func(line []byte, cut bool)
-	buf  *bufio.Reader
-	read int64
-	line []byte
-	cut  bool
-}
-
-// pump reads new output, at most turn bytes, and returns whether it reached the end.
-func (t *tail) pump() (all bool, err error) {
-	switch {
-	case t.in == nil:
-		return true, nil
-	case t.buf == nil && t.most > 0:
-		t.buf = bufio.NewReader(io.LimitReader(t.in, t.most))
-	case t.buf == nil:
-		t.buf = bufio.NewReader(t.in)
-	}
-	for until := t.read + turn; t.read < until; {
-		piece, err := t.buf.ReadSlice('\n')
-		t.add(piece)
-		switch {
-		case err == io.EOF:
-			return true, nil
-		case err != nil && err != bufio.ErrBufferFull:
-			return true, fmt.Errorf("cannot read the output of a call: %w", err)
-		}
-	}
-	return false, nil
-}
-
-// finish reads the rest, with a last line that has no newline.
-func (t *tail) finish() error {
-	for all := false; !all; {
-		var err error
-		if all, err = t.pump(); err != nil {
-			return err
-		}
-	}
-	if len(t.line) > 0 {
-		t.flush()
-	}
-	return nil
-}
-
-// add adds a piece of a line, which may contain the line's end.
-func (t *tail) add(piece []byte) {
-	t.read += int64(len(piece))
-	text, ended := bytes.CutSuffix(piece, []byte("\n"))
-	if room := agent.MaxLine - len(t.line); len(text) > room {
-		text, t.cut = text[:room], true
-	}
-	t.line = append(t.line, text...)
-	if ended {
-		t.flush()
-	}
-}
-
-func (t *tail) flush() {
-	t.to(t.line, t.cut)
-	t.line, t.cut = t.line[:0], false
-	if cap(t.line) > 1<<20 {
-		t.line = nil
-	}
 }

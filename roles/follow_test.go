@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 
 	"abl/internal/sandbox"
+	"abl/internal/testing/rolestest"
 	"abl/roles/agent"
 
 	"golang.org/x/sys/unix"
@@ -109,7 +110,7 @@ func TestTailTellsThatItCannotRead(t *testing.T) {
 func TestOpenOutput(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	write(t, path("file"), "x")
+	rolestest.Write(t, path("file"), "x")
 	if err := os.Symlink("file", path("link")); err != nil {
 		t.Fatal(err)
 	}
@@ -194,14 +195,14 @@ func TestRequestsOfASilentAgent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := &asking{printed: make(chan struct{}), enough: make(chan struct{})}
 			r := newRig(t, func(b sandbox.Box) sandbox.Exit {
-				prints(b, c.output)
+				rolestest.Prints(b, c.output)
 				close(g.printed)
 				<-g.enough
 				return sandbox.Exit{}
 			})
 			r.job.Gate, r.job.Agent.Own = g, c.own
 			r.run()
-			if got := r.kinds(); !strings.HasPrefix(got, c.want) {
+			if got := r.Kinds(); !strings.HasPrefix(got, c.want) {
 				t.Errorf("got the events %q, want %q first", got, c.want)
 			}
 		})

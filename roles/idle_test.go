@@ -1,12 +1,14 @@
 package roles
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
+	"abl/internal/testing/rolestest"
 )
 
 func TestWorked(t *testing.T) {
@@ -57,11 +59,11 @@ func TestSilentWorkIsNotIdle(t *testing.T) {
 	const times = 12 // far more than it takes to call a call idle
 	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
 		<-enough
-		prints(b, "end")
+		rolestest.Prints(b, "end")
 		return sandbox.Exit{}
 	})
 	r.runner.Idle = 400 * time.Millisecond
-	r.engine.Busy = func(string) sandbox.Load {
+	r.Engine.Busy = func(string) sandbox.Load {
 		n := looks.Add(1)
 		if n == times {
 			close(enough)
@@ -81,11 +83,13 @@ func TestSilentWorkIsNotIdle(t *testing.T) {
 
 // pinging is a gate whose provider gives a sign of life before each look.
 type pinging struct {
-	gated
+	Gate
 	looks atomic.Int64
 }
 
-func (g *pinging) Used() *Used { return &Used{Signs: g.looks.Add(1)} }
+func (g *pinging) Open(context.Context, string, string, time.Time) ([]string, error) { return nil, nil }
+func (g *pinging) Close(context.Context, string) (Traffic, error)                    { return Traffic{}, nil }
+func (g *pinging) Used() *Used                                                       { return &Used{Signs: g.looks.Add(1)} }
 
 // A model that thinks behind pings for longer than the limit is not idle.
 func TestPingsAreNotIdle(t *testing.T) {
@@ -93,12 +97,12 @@ func TestPingsAreNotIdle(t *testing.T) {
 	enough := make(chan struct{})
 	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
 		<-enough
-		prints(b, "end")
+		rolestest.Prints(b, "end")
 		return sandbox.Exit{}
 	})
 	r.runner.Idle = 400 * time.Millisecond
 	var checks atomic.Int64
-	r.engine.Busy = func(string) sandbox.Load {
+	r.Engine.Busy = func(string) sandbox.Load {
 		if checks.Add(1) == times {
 			close(enough)
 		}

@@ -73,7 +73,7 @@ const preparedFile = "prepared.json"
 // PreparedFolders returns the folders in the Builder's workspace that app.prepare created, without
 // a slash at the end. The app gets them in addition to the commit.
 func PreparedFolders(p state.Project) (all []string) {
-	kept, _, _ := Read[prepared](Record{p.Logs()}, preparedFile) // an unreadable record counts as missing
+	kept, _, _ := Read[prepared](Record{Dir: p.Logs()}, preparedFile) // an unreadable record counts as missing
 	for _, folder := range kept.Made {
 		all = append(all, strings.TrimSuffix(folder, "/"))
 	}
@@ -97,7 +97,7 @@ func (a *App) Prepared(ctx context.Context, key string) (failed string, err erro
 	if !named {
 		return "", nil
 	}
-	logs, mark := Record{a.Project.Logs()}, preparedFile
+	logs, mark := Record{Dir: a.Project.Logs()}, preparedFile
 	kept, _, _ := Read[prepared](logs, mark) // an unreadable record counts as missing
 	missing := func(folder string) bool { _, there := was[folder]; return !there }
 	if kept.For == now && !slices.ContainsFunc(kept.Left, missing) {
@@ -134,7 +134,7 @@ const preparing = "preparing.json"
 // Unfinished returns the paths of the source that an interrupted app.prepare changed. It deletes
 // the record of the interruption if there are no such paths or forget is true.
 func Unfinished(ctx context.Context, p state.Project, src Source, forget bool) (differ []string, err error) {
-	logs := Record{p.Logs()}
+	logs := Record{Dir: p.Logs()}
 	was, begun, err := Read[map[string]string](logs, preparing)
 	if damaged, is := errors.AsType[*Damaged](err); is && forget {
 		_, err = damaged.SetAside()
@@ -281,7 +281,7 @@ func (p *Prepare) why(end BuildEnd, changed []string) string {
 
 // run runs the command to its end, in the source of a project.
 func (p *Prepare) run(ctx context.Context, a *App, in state.Project) (end BuildEnd, err error) {
-	rec := Record{a.Project.Call(p.key())}
+	rec := Record{Dir: a.Project.Call(p.key())}
 	b := &Builds{
 		Boxes:    a.Boxes,
 		Project:  in,

@@ -17,6 +17,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/sandbox"
 	"abl/internal/state"
+	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 )
 
@@ -31,19 +32,19 @@ type kitchen struct {
 
 func newKitchen(t *testing.T) *kitchen {
 	t.Helper()
-	app := *web
+	app := *rolestest.Web
 	app.Prepare = "npm ci"
 	k := &kitchen{stage: newStage(t, &app, `{"event":"ready"}`+"\n")}
-	k.src = k.runner.Project.Src
-	must(t, os.Remove(filepath.Join(k.src, ".git")))
-	write(t, filepath.Join(k.src, ".gitignore"), "node_modules/\n")
-	write(t, filepath.Join(k.src, "package-lock.json"), "1")
+	k.src = k.Project.Src
+	rolestest.Must(t, os.Remove(filepath.Join(k.src, ".git")))
+	rolestest.Write(t, filepath.Join(k.src, ".gitignore"), "node_modules/\n")
+	rolestest.Write(t, filepath.Join(k.src, "package-lock.json"), "1")
 	repo, err := git.Open(k.src, git.Options{})
-	must(t, err)
+	rolestest.Must(t, err)
 	_, err = repo.Snapshot(t.Context(), git.Message{Subject: "one"})
-	must(t, err)
+	rolestest.Must(t, err)
 	k.does = func(src string) sandbox.Exit {
-		write(t, filepath.Join(src, "node_modules/tiny/index.js"), "x")
+		rolestest.Write(t, filepath.Join(src, "node_modules/tiny/index.js"), "x")
 		return sandbox.Exit{}
 	}
 	k.app.Spec.Dir, k.app.Env = helper.Src, []string{"A=1"}
@@ -52,7 +53,7 @@ func newKitchen(t *testing.T) *kitchen {
 		k.app.UID, k.app.GID = 10001, 10001
 	}
 	k.app.Prepare, k.app.Commits = &Prepare{Source: repo, Limit: time.Hour}, committed{repo, k.app.UID, k.app.GID}
-	k.engine.Scripts["build"] = func(b sandbox.Box) sandbox.Exit {
+	k.Engine.Scripts["build"] = func(b sandbox.Box) sandbox.Exit {
 		k.ran++
 		k.box = b
 		return k.does(sandboxtest.Host(b, helper.Src))
@@ -81,7 +82,7 @@ func (k *kitchen) prepare(want string) {
 	if err != nil || failed != want {
 		k.Errorf("it failed as %q, %v, want %q", failed, err, want)
 	}
-	k.wantLeft()
+	k.WantLeft()
 }
 
 // What was prepared is good until a lock file, the command or what it left are others.
@@ -91,17 +92,17 @@ func TestPrepareOnce(t *testing.T) {
 		again  bool
 	}{
 		"nothing":                {func(*kitchen) {}, false},
-		"another file":           {func(k *kitchen) { write(t, filepath.Join(k.src, "server.mjs"), "x") }, false},
-		"the lock file":          {func(k *kitchen) { write(t, filepath.Join(k.src, "package-lock.json"), "2") }, true},
-		"a further lock file":    {func(k *kitchen) { write(t, filepath.Join(k.src, "api/requirements-dev.txt"), "x") }, true},
-		"one that git ignores":   {func(k *kitchen) { write(t, filepath.Join(k.src, "node_modules/tiny/yarn.lock"), "x") }, false},
+		"another file":           {func(k *kitchen) { rolestest.Write(t, filepath.Join(k.src, "server.mjs"), "x") }, false},
+		"the lock file":          {func(k *kitchen) { rolestest.Write(t, filepath.Join(k.src, "package-lock.json"), "2") }, true},
+		"a further lock file":    {func(k *kitchen) { rolestest.Write(t, filepath.Join(k.src, "api/requirements-dev.txt"), "x") }, true},
+		"one that git ignores":   {func(k *kitchen) { rolestest.Write(t, filepath.Join(k.src, "node_modules/tiny/yarn.lock"), "x") }, false},
 		"the command":            {func(k *kitchen) { k.app.Spec.App.Prepare = "npm ci --omit dev" }, true},
 		"the image":              {func(k *kitchen) { k.app.Image = "j" }, true},
 		"the environment":        {func(k *kitchen) { k.app.Env = []string{"A=2"} }, true},
-		"what it left is gone":   {func(k *kitchen) { must(t, os.RemoveAll(filepath.Join(k.src, "node_modules"))) }, true},
-		"more is left":           {func(k *kitchen) { write(t, filepath.Join(k.src, "node_modules/y"), "") }, false},
-		"the mark is gone":       {func(k *kitchen) { must(t, os.Remove(filepath.Join(k.app.Project.Logs(), "prepared.json"))) }, true},
-		"the mark is a stranger": {func(k *kitchen) { write(t, filepath.Join(k.app.Project.Logs(), "prepared.json"), "x") }, true},
+		"what it left is gone":   {func(k *kitchen) { rolestest.Must(t, os.RemoveAll(filepath.Join(k.src, "node_modules"))) }, true},
+		"more is left":           {func(k *kitchen) { rolestest.Write(t, filepath.Join(k.src, "node_modules/y"), "") }, false},
+		"the mark is gone":       {func(k *kitchen) { rolestest.Must(t, os.Remove(filepath.Join(k.app.Project.Logs(), "prepared.json"))) }, true},
+		"the mark is a stranger": {func(k *kitchen) { rolestest.Write(t, filepath.Join(k.app.Project.Logs(), "prepared.json"), "x") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKitchen(t)
@@ -122,7 +123,7 @@ func TestPrepareMissesAFolderThatIgnoresItself(t *testing.T) {
 			k := newKitchen(t)
 			k.does = func(src string) sandbox.Exit {
 				for _, file := range files {
-					write(t, filepath.Join(src, ".venv", file), "*\n")
+					rolestest.Write(t, filepath.Join(src, ".venv", file), "*\n")
 				}
 				return sandbox.Exit{}
 			}
@@ -131,7 +132,7 @@ func TestPrepareMissesAFolderThatIgnoresItself(t *testing.T) {
 			if k.ran != 1 {
 				t.Errorf("it was run %d times with the folder there, want once", k.ran)
 			}
-			must(t, os.RemoveAll(filepath.Join(k.src, ".venv")))
+			rolestest.Must(t, os.RemoveAll(filepath.Join(k.src, ".venv")))
 			k.prepare("")
 			if k.ran != 2 {
 				t.Errorf("it was run %d times, want again for the folder that is gone", k.ran)
@@ -154,11 +155,11 @@ func TestPrepareBox(t *testing.T) {
 	if k.box.Reach.Join != "" || len(k.box.Reach.Endpoints) > 0 || strings.HasPrefix(k.box.User, "0:") || k.box.Image != "i" || !slices.Contains(k.box.Env, "A=1") {
 		t.Errorf("the box is %+v", k.box)
 	}
-	proof, ok, err := Record{k.app.Project.Call("prepare")}.Boundary()
+	proof, ok, err := Record{Dir: k.app.Project.Call("prepare")}.Boundary()
 	if err != nil || !ok || proof.Made.Err() != nil || proof.Inside.Err() != nil {
 		t.Errorf("the proof is %+v, %t, %v", proof, ok, err)
 	}
-	if got := k.kinds(); got != "preparing prepared" {
+	if got := k.Kinds(); got != "preparing prepared" {
 		t.Errorf("events %s", got)
 	}
 }
@@ -167,7 +168,7 @@ func TestPrepareBox(t *testing.T) {
 // last lines of the output below it.
 func TestPrepareByAManifest(t *testing.T) {
 	k := newKitchen(t)
-	must(t, os.Rename(filepath.Join(k.src, "package-lock.json"), filepath.Join(k.src, "package.json")))
+	rolestest.Must(t, os.Rename(filepath.Join(k.src, "package-lock.json"), filepath.Join(k.src, "package.json")))
 	for range 2 {
 		if failed, err := k.app.Prepared(t.Context(), "p1-build-1.1"); err != nil || failed != "" {
 			t.Fatalf("got %q, %v, want a prepared source", failed, err)
@@ -179,9 +180,9 @@ func TestPrepareByAManifest(t *testing.T) {
 	if got := strings.Join(PreparedFolders(k.app.Project), " "); got != "node_modules" {
 		t.Errorf("folders that app.prepare made: got %q, want node_modules", got)
 	}
-	write(t, filepath.Join(k.src, "package.json"), "2")
+	rolestest.Write(t, filepath.Join(k.src, "package.json"), "2")
 	k.does = func(string) sandbox.Exit {
-		write(t, Record{k.app.Project.Call("prepare")}.Stderr(), "npm error\n\n\x1b[31mno such package\n")
+		rolestest.Write(t, Record{Dir: k.app.Project.Call("prepare")}.Stderr(), "npm error\n\n\x1b[31mno such package\n")
 		return sandbox.Exit{Code: 1}
 	}
 	failed, err := k.app.Prepared(t.Context(), "p1-build-2.1")
@@ -200,10 +201,10 @@ func TestPrepareThroughAGate(t *testing.T) {
 	if k.box.Reach.Join != "abl-id-holder-builder" || !slices.Contains(k.box.Env, "HTTPS_PROXY=x") || strings.Join(gate.said, ", ") != "open prepare, close prepare" {
 		t.Errorf("the box is %+v, the gate %q", k.box, gate.said)
 	}
-	if got := k.kinds(); got != "preparing prepared note" {
+	if got := k.Kinds(); got != "preparing prepared note" {
 		t.Errorf("events %s", got)
 	}
-	k.wantLeft("abl-id-holder-builder", "abl-id-listener", "abl-id-net-builder")
+	k.WantLeft("abl-id-holder-builder", "abl-id-listener", "abl-id-net-builder")
 }
 
 // What fails is said in a sentence, is no mark, and leaves what git tracks as it was.
@@ -217,29 +218,29 @@ func TestPrepareFails(t *testing.T) {
 		"an exit code": {func(*kitchen) sandbox.Exit { return sandbox.Exit{Code: 3} }, "app.prepare ended with exit code 3"},
 		"memory":       {func(*kitchen) sandbox.Exit { return sandbox.Exit{Code: 137, OOMKilled: true} }, "app.prepare took more memory than its container has (limits.memory)"},
 		"a lock file that it writes": {func(k *kitchen) sandbox.Exit {
-			write(t, file(k, "package-lock.json"), "other")
+			rolestest.Write(t, file(k, "package-lock.json"), "other")
 			return sandbox.Exit{}
 		}, strings.Replace(changed, "%", `"package-lock.json"`, 1)},
 		"what is not ignored": {func(k *kitchen) sandbox.Exit {
-			write(t, file(k, "vendor/a"), "")
-			write(t, file(k, "vendor/b"), "")
+			rolestest.Write(t, file(k, "vendor/a"), "")
+			rolestest.Write(t, file(k, "vendor/b"), "")
 			return sandbox.Exit{}
 		}, strings.Replace(changed, "%", `"vendor/a" and 1 more`, 1)},
 		"what git ignores": {func(k *kitchen) sandbox.Exit {
-			write(t, file(k, ".gitignore"), "node_modules/\nhidden\n")
-			write(t, file(k, "hidden"), "x")
+			rolestest.Write(t, file(k, ".gitignore"), "node_modules/\nhidden\n")
+			rolestest.Write(t, file(k, "hidden"), "x")
 			return sandbox.Exit{}
 		}, strings.Replace(changed, "%", `".gitignore"`, 1)},
 		"a file that it removes and a link": {func(k *kitchen) sandbox.Exit {
-			must(t, os.Remove(file(k, "package-lock.json")))
-			must(t, os.Symlink("/etc/passwd", file(k, "package-lock.json")))
+			rolestest.Must(t, os.Remove(file(k, "package-lock.json")))
+			rolestest.Must(t, os.Symlink("/etc/passwd", file(k, "package-lock.json")))
 			return sandbox.Exit{}
 		}, strings.Replace(changed, "%", `"package-lock.json"`, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newKitchen(t)
 			was, err := k.app.Prepare.Source.Tree(t.Context())
-			must(t, err)
+			rolestest.Must(t, err)
 			k.does = func(string) sandbox.Exit { return c.does(k) }
 			k.prepare(c.want)
 			k.prepare(c.want)
@@ -256,26 +257,26 @@ func TestPrepareFails(t *testing.T) {
 // TestPrepareBeforeTheFirstCommit: files that no commit holds yet go back, too.
 func TestPrepareBeforeTheFirstCommit(t *testing.T) {
 	k := newKitchen(t)
-	must(t, os.RemoveAll(filepath.Join(k.src, ".git")))
-	write(t, filepath.Join(k.src, "lib/a"), "mine")
-	must(t, os.Symlink("lib/a", filepath.Join(k.src, "link")))
+	rolestest.Must(t, os.RemoveAll(filepath.Join(k.src, ".git")))
+	rolestest.Write(t, filepath.Join(k.src, "lib/a"), "mine")
+	rolestest.Must(t, os.Symlink("lib/a", filepath.Join(k.src, "link")))
 	repo, err := git.Open(k.src, git.Options{})
-	must(t, err)
+	rolestest.Must(t, err)
 	k.app.Prepare.Source = repo
 	was, err := repo.Tree(t.Context())
-	must(t, err)
+	rolestest.Must(t, err)
 	k.does = func(src string) sandbox.Exit {
-		write(t, filepath.Join(src, "package-lock.json"), "other")
-		must(t, os.RemoveAll(filepath.Join(src, "lib")))
-		must(t, os.Remove(filepath.Join(src, "link")))
-		write(t, filepath.Join(src, "link/new"), "x")
-		must(t, os.Chmod(filepath.Join(src, ".gitignore"), 0o755))
+		rolestest.Write(t, filepath.Join(src, "package-lock.json"), "other")
+		rolestest.Must(t, os.RemoveAll(filepath.Join(src, "lib")))
+		rolestest.Must(t, os.Remove(filepath.Join(src, "link")))
+		rolestest.Write(t, filepath.Join(src, "link/new"), "x")
+		rolestest.Must(t, os.Chmod(filepath.Join(src, ".gitignore"), 0o755))
 		return sandbox.Exit{}
 	}
 	k.prepare(`app.prepare changed ".gitignore" and 4 more, and abl undid the change: ` +
 		`name the files that it creates in .gitignore, and use a command that keeps lock files, such as npm ci`)
 	is, err := repo.Tree(t.Context())
-	must(t, err)
+	rolestest.Must(t, err)
 	if !maps.Equal(was, is) {
 		t.Errorf("the source is %q, want %q", is, was)
 	}
@@ -289,13 +290,13 @@ func TestPrepareBeforeTheApp(t *testing.T) {
 	if err != nil || up.Failed != "app.prepare ended with exit code 1" {
 		t.Errorf("%+v, %v", up, err)
 	}
-	must(t, k.app.Down(t.Context(), "k"))
-	k.wantLeft()
+	rolestest.Must(t, k.app.Down(t.Context(), "k"))
+	k.WantLeft()
 	k.does = func(string) sandbox.Exit { return sandbox.Exit{} }
 	if up, err = k.app.Up(t.Context(), "k", ""); err != nil || up.Failed != "" {
 		t.Errorf("%+v, %v", up, err)
 	}
-	if got := k.kinds(); got != "preparing prepared app_failed preparing prepared app_start app_ready" {
+	if got := k.Kinds(); got != "preparing prepared app_failed preparing prepared app_start app_ready" {
 		t.Errorf("events %s", got)
 	}
 }
@@ -303,7 +304,7 @@ func TestPrepareBeforeTheApp(t *testing.T) {
 // Before a Builder's call there has to be a lock file; the start of an app asks for none.
 func TestPrepareWithoutALockFile(t *testing.T) {
 	k := newKitchen(t)
-	must(t, os.Remove(filepath.Join(k.src, "package-lock.json")))
+	rolestest.Must(t, os.Remove(filepath.Join(k.src, "package-lock.json")))
 	k.prepare("")
 	if k.ran != 0 {
 		t.Error("it was run before there was anything to bring")
@@ -319,11 +320,11 @@ func TestPrepareLosesTheEngine(t *testing.T) {
 	for _, method := range []string{"Create", "Prove", "Start", "Wait", "Logs"} {
 		t.Run(method, func(t *testing.T) {
 			k := newKitchen(t)
-			k.engine.Fail(method, 1, lost)
+			k.Engine.Fail(method, 1, lost)
 			if _, err := k.app.Prepared(t.Context(), "k"); !errors.Is(err, lost) {
 				t.Error(err)
 			}
-			k.wantLeft()
+			k.WantLeft()
 			k.prepare("")
 			if k.ran == 0 {
 				t.Error("it counts as prepared")
@@ -331,10 +332,10 @@ func TestPrepareLosesTheEngine(t *testing.T) {
 		})
 	}
 	k := newKitchen(t)
-	if _, err := k.app.Prepared(cancelled(t), "k"); !errors.Is(err, context.Canceled) {
+	if _, err := k.app.Prepared(rolestest.Cancelled(t), "k"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	k.wantLeft()
+	k.WantLeft()
 }
 
 // What prepares is held to what a call may add to its workspace.
@@ -350,7 +351,7 @@ func TestPrepareOutgrows(t *testing.T) {
 			case <-end:
 				return sandbox.Exit{}
 			case <-time.After(time.Millisecond):
-				write(t, filepath.Join(src, "node_modules", strconv.Itoa(i)), strings.Repeat("x", 64<<10))
+				rolestest.Write(t, filepath.Join(src, "node_modules", strconv.Itoa(i)), strings.Repeat("x", 64<<10))
 			}
 		}
 	}
@@ -364,10 +365,10 @@ func TestPrepareOutgrows(t *testing.T) {
 func TestPrepareOutgrowsAtOnce(t *testing.T) {
 	for size, want := range map[int]string{3 << 19: "app.prepare failed: its workspace grew by 1 MiB", 256 << 10: ""} {
 		k := newKitchen(t)
-		write(t, filepath.Join(k.src, "node_modules/old"), strings.Repeat("x", 1<<20))
+		rolestest.Write(t, filepath.Join(k.src, "node_modules/old"), strings.Repeat("x", 1<<20))
 		k.app.Disk = DiskQuota{Bytes: 512 << 10, Every: time.Hour}
 		k.does = func(src string) sandbox.Exit {
-			write(t, filepath.Join(src, "node_modules/big"), strings.Repeat("x", size))
+			rolestest.Write(t, filepath.Join(src, "node_modules/big"), strings.Repeat("x", size))
 			return sandbox.Exit{}
 		}
 		failed, err := k.app.Prepared(t.Context(), "k")

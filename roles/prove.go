@@ -58,7 +58,8 @@ func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 	if err := checkSources(p.project, p.box.Mounts); err != nil {
 		return err
 	}
-	if _, err := p.Engine.Create(whole, p.box); err != nil {
+	c := p.container(p.box)
+	if err := c.Create(whole); err != nil {
 		return fmt.Errorf("cannot create the %s's container: %w", whose, err)
 	}
 	if err := fill(); err != nil {
@@ -71,7 +72,7 @@ func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := p.Engine.Start(whole, p.box.Name); err != nil {
+	if err := c.Start(whole); err != nil {
 		return fmt.Errorf("cannot start the %s: %w", whose, err)
 	}
 	if isCall {
@@ -163,7 +164,7 @@ func (p proving) probeFile() string { return filepath.Join(p.dir, "in", filepath
 // is gone, or that was killed before it reported anything: this says nothing about the boundary.
 // heard is true if this abl's listener ran while the probe ran.
 func (p proving) after(ctx context.Context, heard bool) error {
-	b, _, err := Record{p.dir}.Boundary()
+	b, _, err := Record{Dir: p.dir}.Boundary()
 	if err == nil && len(b.Inside) > 0 && b.Failed == "" {
 		return nil // an earlier abl read the report
 	}
@@ -251,7 +252,7 @@ func (p proving) takeProbeSpec() (spec helper.ProbeSpec, err error) {
 	if err := os.Rename(p.probeFile(), kept); err != nil && !errors.Is(err, fs.ErrNotExist) { // moved by an abl that was killed
 		return spec, fmt.Errorf("cannot change the record of a call: %w", err)
 	}
-	ok, err := readJSON(kept, &spec)
+	spec, ok, err := Read[helper.ProbeSpec](Record{Dir: p.dir}, filepath.Base(kept))
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: the input of the probe is missing", sandbox.ErrUnproven)
 	}
@@ -266,4 +267,12 @@ func (p proving) killed(ctx context.Context) bool {
 	defer cancel()
 	exit, err := p.Engine.Wait(bound, p.box.Name)
 	return err == nil && (exit.OOMKilled || exit.Code == early || exit.Code > signalled)
+}
+
+// writeProof writes the proof into the record.
+func (p proving) writeProof(b Boundary) error {
+	if err := p.secret.Clean(&b); err != nil {
+		return err
+	}
+	return Record{Dir: p.dir}.Write(boundaryFile, b)
 }

@@ -1,10 +1,8 @@
 package roles
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,38 +12,28 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
+	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 )
 
-// changed is an engine that makes other boxes than it is asked for.
-type changed struct {
-	*sandboxtest.Engine
-	change func(*sandbox.Box)
-}
-
-func (c changed) Create(ctx context.Context, b sandbox.Box) (string, error) {
-	c.change(&b)
-	return c.Engine.Create(ctx, b)
-}
-
 // A box that is not what was meant is never started, and is gone.
 func TestAnotherBoxIsNotStarted(t *testing.T) {
-	r := newRig(t, says("end", 0))
-	r.runner.Engine = changed{r.engine, func(b *sandbox.Box) {
+	r := newRig(t, rolestest.Says("end", 0))
+	r.runner.Engine = rolestest.Changed{Engine: r.Engine, Change: func(b *sandbox.Box) {
 		b.Mounts = append(b.Mounts, sandbox.Mount{What: sandbox.Workspace, Source: "/", Target: "/host"})
 	}}
 	_, err := r.runner.Run(t.Context(), r.job)
 	if !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), "call p1-build-1.1: the boundary is not proven: box is ") {
 		t.Errorf("got %v", err)
 	}
-	if strings.Contains(r.engine.Journal(), "Start") || strings.Contains(r.kinds(), "call_start") {
-		t.Errorf("it was started: %s", r.engine.Journal())
+	if strings.Contains(r.Engine.Journal(), "Start") || strings.Contains(r.Kinds(), "call_start") {
+		t.Errorf("it was started: %s", r.Engine.Journal())
 	}
-	r.wantLeft()
+	r.WantLeft()
 	if b, ok, err := r.rec().Boundary(); err != nil || !ok || b.Failed == "" || b.Made.Err() == nil {
 		t.Errorf("kept is %+v, %v", b, err)
 	}
-	r.runner.Engine = r.engine
+	r.runner.Engine = r.Engine
 	if o := r.run(); o.Class != outcome.Done || o.Key != "p1-build-1.1" {
 		t.Errorf("afterwards: %s", show(o))
 	}
@@ -57,9 +45,9 @@ func TestAnotherBoxIsNotStarted(t *testing.T) {
 // TestHolderFailsItsProof: a holder that is not what was meant is a boundary that does not hold,
 // and not a container that another program ended.
 func TestHolderFailsItsProof(t *testing.T) {
-	r := newRig(t, says("end", 0))
+	r := newRig(t, rolestest.Says("end", 0))
 	r.job.Place = PlaceBuilder
-	r.runner.Engine = changed{r.engine, func(b *sandbox.Box) {
+	r.runner.Engine = rolestest.Changed{Engine: r.Engine, Change: func(b *sandbox.Box) {
 		if b.Labels[sandbox.LabelKind] == "holder" {
 			b.Limits.Pids = 0
 		}
@@ -68,12 +56,12 @@ func TestHolderFailsItsProof(t *testing.T) {
 	if !errors.Is(err, sandbox.ErrUnproven) || errors.Is(err, sandbox.ErrKilled) {
 		t.Errorf("got %v, want %v", err, sandbox.ErrUnproven)
 	}
-	r.wantLeft("abl-id-net-builder")
+	r.WantLeft("abl-id-net-builder")
 }
 
 // A box that a secret got into is not started either, and the secret is not told.
 func TestSecretInTheEnvironment(t *testing.T) {
-	r := newRig(t, says("end", 0))
+	r := newRig(t, rolestest.Says("end", 0))
 	r.runner.Safe = &redact.Sanitizer{}
 	r.runner.Safe.Hide("swordfish-swordfish")
 	r.job.Env = []string{"SOME=x swordfish-swordfish"}
@@ -81,7 +69,7 @@ func TestSecretInTheEnvironment(t *testing.T) {
 	if !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), `secrets in its environment: got SOME, want none`) {
 		t.Errorf("got %v", err)
 	}
-	data, rerr := os.ReadFile(filepath.Join(r.rec().Dir, boundaryFile))
+	data, rerr := os.ReadFile(filepath.Join(r.rec().Dir, "boundary.json"))
 	if rerr != nil || strings.Contains(string(data)+err.Error(), "swordfish") {
 		t.Errorf("kept is %s, %v", data, rerr)
 	}
@@ -140,17 +128,17 @@ func TestFirstWords(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, func(b sandbox.Box) sandbox.Exit {
 				if strings.HasPrefix(c.want, "done") {
-					prints(b, "end")
+					rolestest.Prints(b, "end")
 				}
 				return c.exit
 			})
-			r.engine.Opening = c.says
+			r.Engine.Opening = c.says
 			o, err := r.runner.Run(t.Context(), r.job)
 			refused := o.Class == outcome.Unproven
 			if err != nil || !refused && show(o) != c.want || refused && !strings.Contains(o.Reason, c.want) {
 				t.Errorf("got %s, %v, want %s", show(o), err, c.want)
 			}
-			r.wantLeft()
+			r.WantLeft()
 			b, ok, berr := r.rec().Boundary()
 			if berr != nil || !ok || (b.Failed != "") != refused {
 				t.Errorf("kept is %+v, %v", b, berr)
@@ -166,27 +154,27 @@ func TestFirstWords(t *testing.T) {
 // before it read the proof, this one does, and says that nobody listened.
 func TestProofOfAnAdoptedCall(t *testing.T) {
 	for _, read := range []bool{true, false} {
-		r := newRig(t, says("end", 0))
-		r.engine.Sync = true
+		r := newRig(t, rolestest.Says("end", 0))
+		r.Engine.Sync = true
 		r.begin()
 		if !read {
-			must(t, os.Remove(filepath.Join(r.rec().Dir, boundaryFile)))
+			rolestest.Must(t, os.Remove(filepath.Join(r.rec().Dir, "boundary.json")))
 		}
-		r.engine.Forget()
+		r.Engine.Forget()
 		if o := r.run(); o.Class != outcome.Done {
 			t.Errorf("read %t: %s", read, show(o))
 		}
 		b, _, err := r.rec().Boundary()
-		if err != nil || b.Inside.Err() != nil || b.Unheard == read || strings.Contains(r.engine.Journal(), "Head") == read {
-			t.Errorf("read %t: %+v, %v, %s", read, b, err, r.engine.Journal())
+		if err != nil || b.Inside.Err() != nil || b.Unheard == read || strings.Contains(r.Engine.Journal(), "Head") == read {
+			t.Errorf("read %t: %+v, %v, %s", read, b, err, r.Engine.Journal())
 		}
 	}
-	r := newRig(t, says("end", 0))
-	r.engine.Sync, r.engine.Opening = true, func(sandbox.Box) string { return "" }
+	r := newRig(t, rolestest.Says("end", 0))
+	r.Engine.Sync, r.Engine.Opening = true, func(sandbox.Box) string { return "" }
 	if o := r.run(); o.Class != outcome.Unproven {
 		t.Errorf("got %s", show(o))
 	}
-	r.wantLeft()
+	r.WantLeft()
 }
 
 // TestNetworkOfACall checks what a probe is asked about the network, and what is recorded if a check
@@ -205,16 +193,15 @@ func TestNetworkOfACall(t *testing.T) {
 		"weak allowed in vain": {weak: true, wantClass: outcome.Done},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, says("end", 0))
-			r.engine.Arrived = c.arrived
+			r := newRig(t, rolestest.Says("end", 0))
+			r.Engine.Arrived = c.arrived
 			r.runner.Weak, r.runner.Inodes, r.job.Place = c.weak, c.inodes, PlaceBuilder
 			if o := r.run(); o.Class != c.wantClass {
 				t.Errorf("got %s, want %s", show(o), c.wantClass)
 			}
-			var spec helper.ProbeSpec
-			asked, err := readJSON(filepath.Join(r.rec().Dir, "probe.json"), &spec)
+			spec, asked, err := Read[helper.ProbeSpec](r.rec(), "probe.json")
 			if !asked && err == nil { // it stays there if a check fails
-				asked, err = readJSON(filepath.Join(r.rec().In(), "probe.json"), &spec)
+				spec, asked, err = Read[helper.ProbeSpec](Record{Dir: r.rec().In()}, "probe.json")
 			}
 			if err != nil || !asked {
 				t.Fatal(err)
@@ -226,65 +213,5 @@ func TestNetworkOfACall(t *testing.T) {
 				t.Errorf("got record %+v, want weak network %q", b, c.wantWeak)
 			}
 		})
-	}
-}
-
-// TestHostServerIsReplaced checks that a listener that ended is started again for the next call, and
-// that calls share a running one.
-func TestHostServerIsReplaced(t *testing.T) {
-	r := newRig(t, nil)
-	start := func() string {
-		t.Helper()
-		r.engine.Forget()
-		if _, err := r.runner.hostServer(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return r.engine.Journal()
-	}
-	const started = "Start abl-id-listener"
-	if got := start(); !strings.Contains(got, started) {
-		t.Errorf("got %s, want %s", got, started)
-	}
-	if got := start(); strings.Contains(got, started) {
-		t.Errorf("got %s while it runs, want no start", got)
-	}
-	if got, err := r.runner.HostAddrs(t.Context()); err != nil || fmt.Sprint(got) != "[192.0.2.1 fe80::1]" {
-		t.Errorf("got addresses of the engine's machine %v, %v, want 192.0.2.1 and fe80::1", got, err)
-	}
-	r.engine.Finish("abl-id-listener", sandbox.Exit{Code: 137})
-	if got := start(); !strings.Contains(got, started) {
-		t.Errorf("got %s after its end, want %s", got, started)
-	}
-}
-
-// The app is proven as the roles are, and so is what nobody looks around in.
-func TestProofOfTheApp(t *testing.T) {
-	s := newStage(t, web, `{"event":"ready"}`)
-	if _, err := s.app.Up(t.Context(), "k", ""); err != nil {
-		t.Fatal(err)
-	}
-	rec := Record{s.app.Project.Call("k")}
-	if b, ok, err := rec.App().Boundary(); err != nil || !ok || b.Inside.Err() != nil || b.Made.Err() != nil {
-		t.Errorf("kept is %+v, %v", b, err)
-	}
-	s = newStage(t, web, `{"event":"ready"}`)
-	s.engine.Opening = func(sandbox.Box) string { return `{"probe_error":"no"}` + "\n" }
-	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, sandbox.ErrUnproven) {
-		t.Errorf("a probe that could not look: %v", err)
-	}
-	for kind, name := range map[string]string{"holder": "abl-id-holder-app", "service": "abl-id-svc-db", "helper": "abl-id-app-fill", "app": "box is"} {
-		s = newStage(t, web, `{"event":"ready"}`)
-		if kind == "helper" {
-			s.app.Copy = "tar"
-		}
-		another := changed{s.engine, func(b *sandbox.Box) {
-			if b.Labels[sandbox.LabelKind] == kind {
-				b.Limits.Pids++
-			}
-		}}
-		s.app.Engine = another
-		if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), name) {
-			t.Errorf("another %s: %v", kind, err)
-		}
 	}
 }

@@ -7,15 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
-	"abl/internal/state"
 	"abl/roles/agent"
 )
 
@@ -84,32 +81,33 @@ func (r Record) Outcome() (Outcome, bool, error) { return Read[Outcome](r, outco
 // SaveOutcome writes the outcome durably.
 func (r Record) SaveOutcome(o Outcome) error { return r.Write(outcomeFile, o) }
 
+// SaveIntent writes the call's parameters durably.
+func (r Record) SaveIntent(i Intent) error { return r.Write(intentFile, i) }
+
 // Intent reads the call's parameters. ok is false if the call has not begun.
 func (r Record) Intent() (Intent, bool, error) { return Read[Intent](r, intentFile) }
 
 // Stop records that abl is about to stop the call's container, and why. A reason recorded
 // earlier is kept. Without the record, an abl that is killed right afterwards would take its own
 // stop for the agent's failure.
-func (r Record) Stop(why outcome.Outcome) error { return r.stop(stopped{Class: why}) }
-
-func (r Record) stop(why stopped) error {
-	if already, err := r.stopped(); err != nil || already.Class != "" {
+func (r Record) Stop(why Stopped) error {
+	if already, err := r.Stopped(); err != nil || already.Class != "" {
 		return err
 	}
 	return r.Write(stoppedFile, why)
 }
 
-// stopped is why abl stopped a call's container; Class is "" if it did not.
-type stopped struct {
+// Stopped is why abl stopped a call's container; Class is "" if it did not.
+type Stopped struct {
 	Class  outcome.Outcome `json:"class"`
 	Reason string          `json:"reason,omitempty"` // more than the class says
 }
 
-// stopped reads why abl stopped the container. A damaged file means a lost call, never success.
-func (r Record) stopped() (stopped, error) {
-	why, _, err := Read[stopped](r, stoppedFile)
+// Stopped reads why abl stopped the container. A damaged file means a lost call, never success.
+func (r Record) Stopped() (Stopped, error) {
+	why, _, err := Read[Stopped](r, stoppedFile)
 	if damaged, is := errors.AsType[*Damaged](err); is {
-		return stopped{outcome.Lost, "abl stopped it, and the reason is lost: " + damaged.What}, nil
+		return Stopped{outcome.Lost, "abl stopped it, and the reason is lost: " + damaged.What}, nil
 	}
 	return why, err
 }
@@ -196,88 +194,39 @@ const boundaryFile = "boundary.json"
 func (r Record) Boundary() (Boundary, bool, error) { return Read[Boundary](r, boundaryFile) }
 
 // App returns the record of the app that ran for the call.
-func (r Record) App() Record { return Record{filepath.Join(r.Dir, "app")} }
+func (r Record) App() Record { return Record{Dir: filepath.Join(r.Dir, "app")} }
 
 // Output returns the file with the app's output in a record of an app.
 func (r Record) Output() string { return filepath.Join(r.Dir, "app.log") }
 
-// writeProof writes the proof into the record.
-func (p proving) writeProof(b Boundary) error {
-	if err := p.secret.Clean(&b); err != nil {
-		return err
-	}
-	return Record{p.dir}.Write(boundaryFile, b)
+// Evidence is the basis of an outcome.
+type Evidence struct {
+	From Witness `json:"from"`
+	What string  `json:"what"` // its statement, in one sentence
+	// When the provider accepts requests again.
+	Back time.Time `json:"back,omitzero"`
+	// Waiting does not help: the user has to pay or to change a setting.
+	Paid bool `json:"needs_person,omitempty"`
+	// The prompt became too long during the call, so the next call may succeed.
+	Grown bool `json:"grown,omitempty"`
 }
 
-// underWay is the prefix of a record's name while its replay runs.
-const underWay = "replaying-"
+// Witness is the source of an outcome.
+type Witness string
 
-// sweepReplays removes the records of replays during which abl was killed.
-func sweepReplays(call string) error {
-	names, err := readNames(call)
-	for _, name := range names {
-		if strings.HasPrefix(name, underWay) {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(call, name)))
-		}
-	}
-	return err
-}
-
-// replayFile contains the result of a replay, in the replay's record. replayDir is the prefix of
-// the names of such records.
+// The witnesses, the most reliable one first.
 const (
-	replayFile = "replay.json"
-	replayDir  = "replay-"
+	ByAbl     Witness = "abl"     // abl's own actions on the call
+	ByGateway Witness = "gateway" // the gateway's log
+	ByAgent   Witness = "agent"   // the CLI's own last record
+	ByEngine  Witness = "engine"  // the engine's flags
+	ByExit    Witness = "exit"    // the exit code, or the signal
 )
 
-// keptReplay is the content of replayFile.
-type keptReplay struct {
-	At      time.Time `json:"at"`
-	Against Against   `json:"against"`
-	Commit  string    `json:"commit,omitempty"`
-	Replayed
-}
-
-// saveReplay writes the result of a replay.
-func (r *Replayer) saveReplay(p Replay, at time.Time, out Replayed) error {
-	k := keptReplay{At: at, Against: p.Against, Commit: p.Commit, Replayed: out}
-	if err := r.App.Safe.Clean(&k); err != nil {
-		return err
+// String returns the evidence in one line, "" without a witness.
+func (e Evidence) String() string {
+	if e.From == "" {
+		return ""
 	}
-	return Record{r.App.Project.Call(p.Key)}.Write(replayFile, k)
-}
-
-// order is the order of replays in a report.
-var order = []Against{TheApp, NoApp, Empty, Trouble}
-
-// ForgetReplays deletes the results of a call's replays before they are repeated: an abl that
-// was killed may have made others. earlier selects the replays of earlier phases' tests.
-func ForgetReplays(p state.Project, key string, earlier bool) error {
-	names, err := replaysOf(p, key)
-	if earlier {
-		err = errors.Join(err, Record{p.Call(key)}.forget(RegressionFile))
-	}
-	for _, name := range names {
-		if strings.HasPrefix(name, replayDir+"phase") == earlier {
-			err = errors.Join(err, Record{filepath.Join(p.Call(key), name)}.forget(replayFile))
-		}
-	}
-	return err
-}
-
-// replaysOf returns the names of the records of a call's replays.
-func replaysOf(p state.Project, key string) ([]string, error) {
-	names, err := readNames(p.Call(key))
-	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, replayDir) }), err
-}
-
-// EarlierReplays returns the records of the replays of earlier phases' tests before a call.
-func (r Record) EarlierReplays() (all []Record) {
-	names, _ := readNames(r.Dir) // an unreadable record is not shown
-	for _, name := range names {
-		if strings.HasPrefix(name, replayDir+"phase") {
-			all = append(all, Record{filepath.Join(r.Dir, name)})
-		}
-	}
-	return all
+	return string(e.From) + ": " + e.What
 }

@@ -194,7 +194,7 @@ var nullResponses = map[string]map[Against]string{
 
 // watch starts the witness, which holds the tests' network and is their only route to the app.
 func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
-	a, rec := r.app(p), Record{filepath.Join(r.App.Project.Call(p.Key), "witness")}
+	a, rec := r.app(p), Record{Dir: filepath.Join(r.App.Project.Call(p.Key), "witness")}
 	asJSON := map[string]any{}
 	args := []string{"--watch", here(a.Port) + "=" + appSocket, "--pass", here(helper.BrokerPort) + "=" + brokerSocket}
 	switch {

@@ -16,14 +16,15 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/sandbox"
+	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 	"abl/internal/witness"
 )
 
 // replayer has an app that is ready, and tests of no file.
 func replayer(t *testing.T) (*stage, *Replayer) {
-	s := newStage(t, web, `{"event":"ready"}`)
-	s.app.Boxes.Port, s.app.Life = web.Port, time.Hour
+	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
+	s.app.Boxes.Port, s.app.Life = rolestest.Web.Port, time.Hour
 	return s, &Replayer{App: s.app, Image: "i", Tests: func(_ context.Context, w io.Writer, _, as string) error {
 		out := tar.NewWriter(w)
 		err := out.WriteHeader(&tar.Header{Name: as + "/", Mode: 0o755, Typeflag: tar.TypeDir})
@@ -35,7 +36,7 @@ func replayer(t *testing.T) (*stage, *Replayer) {
 // is no end that the app caused; what run.sh does counts.
 func TestReplayFaults(t *testing.T) {
 	const app = "abl-id-app"
-	kill := func(t *testing.T, s *stage, name string) { must(t, s.engine.Kill(t.Context(), name)) }
+	kill := func(t *testing.T, s *stage, name string) { rolestest.Must(t, s.Engine.Kill(t.Context(), name)) }
 	for _, c := range []struct {
 		name  string
 		does  func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit
@@ -49,22 +50,22 @@ func TestReplayFaults(t *testing.T) {
 			return sandbox.Exit{}
 		}, "was killed (exit code 137)", false},
 		{"its container is removed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
-			must(t, s.engine.Remove(t.Context(), b.Name))
+			rolestest.Must(t, s.Engine.Remove(t.Context(), b.Name))
 			return sandbox.Exit{}
 		}, "was removed", false},
 		{"the machine is started again", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
-			s.engine.Finish(b.Name, sandbox.Exit{Code: 0}) // as some engines have it
+			s.Engine.Finish(b.Name, sandbox.Exit{Code: 0}) // as some engines have it
 			return sandbox.Exit{}
 		}, "was killed (exit code 0)", false},
 		{"its container is stopped", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
-			s.engine.Print(b.Name, `{"exit":143,"signal":"SIGTERM","stopped":true}`+"\n")
+			s.Engine.Print(b.Name, `{"exit":143,"signal":"SIGTERM","stopped":true}`+"\n")
 			return sandbox.Exit{Code: 143}
 		}, "was asked to end", false},
 		{"it runs out of memory", func(*testing.T, *stage, sandbox.Box) sandbox.Exit {
 			return sandbox.Exit{Code: 1, OOMKilled: true}
 		}, "out of memory (limits.memory)", false},
 		{"run.sh is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
-			s.engine.Print(b.Name, `{"exit":137,"signal":"SIGKILL"}`+"\n")
+			s.Engine.Print(b.Name, `{"exit":137,"signal":"SIGKILL"}`+"\n")
 			return sandbox.Exit{Code: 137}
 		}, "run.sh was killed (exit code 137)", false},
 		{"what stands at the app's port is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
@@ -90,19 +91,19 @@ func TestReplayFaults(t *testing.T) {
 			}
 			t.Run(c.name+", "+string(against), func(t *testing.T) {
 				s, r := replayer(t)
-				s.engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
-					prints(b, "1..1\nnot ok 1 - P1.C1\n")
+				s.Engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+					rolestest.Prints(b, "1..1\nnot ok 1 - P1.C1\n")
 					return c.does(t, s, b)
 				}
-				must(t, os.MkdirAll(s.runner.Project.Call("p1-verify-1.1"), 0o755))
+				rolestest.Must(t, os.MkdirAll(s.Project.Call("p1-verify-1.1"), 0o755))
 				out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-x", Against: against, Limit: time.Minute})
 				if err != nil || out.Fault != (c.fault != "") || !strings.Contains(out.Gone, c.fault) || len(out.Ends.Broke) > 0 {
 					t.Errorf("got %+v, %v, want the fault %q", out, err, c.fault)
 				}
-				if data, err := os.ReadFile(filepath.Join(s.runner.Project.Call("p1-verify-1.1"), "replay-x", "replay.json")); err != nil || !strings.Contains(string(data), c.fault) {
+				if data, err := os.ReadFile(filepath.Join(s.Project.Call("p1-verify-1.1"), "replay-x", "replay.json")); err != nil || !strings.Contains(string(data), c.fault) {
 					t.Errorf("the record has %s, %v", data, err)
 				}
-				for _, name := range s.engine.Left() {
+				for _, name := range s.Engine.Left() {
 					if !strings.Contains(name, "holder") && !strings.Contains(name, "net-") && !strings.Contains(name, "door") && name != "abl-id-listener" {
 						t.Errorf("left on the engine: %s", name)
 					}
@@ -112,62 +113,25 @@ func TestReplayFaults(t *testing.T) {
 	}
 }
 
-// An app whose container is killed from outside while it starts is started again, twice at most; one that
-// then ends without that, even by asking process 1 for it, has failed.
-func TestAppKilledAtItsStart(t *testing.T) {
-	stopped := `{"exit":143,"signal":"SIGTERM","stopped":true}` + "\n"
-	for _, c := range []struct {
-		name, last string
-		kills      int
-		failed     string
-		is         error
-	}{
-		{"once", "", 1, "", nil},
-		{"always", "", 9, "", sandbox.ErrKilled},
-		{"without a signal", stopped, 9, "its container ended with exit code 143", nil},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := newStage(t, web, "")
-			starts := 0
-			s.engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit {
-				if starts++; starts > c.kills {
-					must(t, os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(`{"event":"ready"}`), 0o644))
-					<-t.Context().Done()
-					return sandbox.Exit{}
-				}
-				must(t, os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(`{"event":"listening"}`), 0o644))
-				if s.engine.Print(b.Name, c.last); c.last != "" {
-					return sandbox.Exit{Code: 143}
-				}
-				return sandbox.Exit{Code: 137}
-			}
-			up, err := s.app.Up(t.Context(), "k", "")
-			if !errors.Is(err, c.is) || up.Failed != c.failed || starts != min(c.kills+1, 3) && c.last == "" {
-				t.Errorf("got %+v, %v after %d starts, want %q, %v", up, err, starts, c.failed, c.is)
-			}
-		})
-	}
-}
-
 // An app that ends on its own under the tests, or runs out of memory, has broken its contract.
 func TestAppThatEndsInAReplay(t *testing.T) {
 	for want, exit := range map[string]sandbox.Exit{"with exit code 7": {Code: 7}, "out of memory": {Code: 137, OOMKilled: true}} {
 		t.Run(want, func(t *testing.T) {
 			s, r := replayer(t)
 			end := make(chan struct{})
-			s.engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit {
-				must(t, os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(`{"event":"ready"}`), 0o644))
+			s.Engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit {
+				rolestest.Must(t, os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(`{"event":"ready"}`), 0o644))
 				<-end
 				return exit
 			}
-			s.engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+			s.Engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
 				close(end)
-				if _, err := s.engine.Wait(t.Context(), "abl-id-app"); err != nil {
+				if _, err := s.Engine.Wait(t.Context(), "abl-id-app"); err != nil {
 					t.Error(err)
 				}
 				return sandbox.Exit{Code: 1}
 			}
-			must(t, os.MkdirAll(s.runner.Project.Call("p1-verify-1.1"), 0o755))
+			rolestest.Must(t, os.MkdirAll(s.Project.Call("p1-verify-1.1"), 0o755))
 			out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-x", Against: TheApp, Limit: time.Minute})
 			if got := strings.Join(out.Ends.Broke, ", "); err != nil || out.Fault || !strings.Contains(got, want) {
 				t.Errorf("got %q, %+v, %v, want %q", got, out, err, want)
@@ -180,18 +144,18 @@ func TestAppThatEndsInAReplay(t *testing.T) {
 func TestReplayWritesTooMuch(t *testing.T) {
 	s, r := replayer(t)
 	s.app.Disk = DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}
-	s.engine.Used = func(volume string) int64 {
-		if volume == s.app.volume("scratch") {
+	s.Engine.Used = func(volume string) int64 {
+		if volume == "abl-id-app-scratch" {
 			return 0
 		}
 		return 70 << 20
 	}
-	s.engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
-		prints(b, "1..1\nok 1 - P1.C1\n")
+	s.Engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+		rolestest.Prints(b, "1..1\nok 1 - P1.C1\n")
 		<-t.Context().Done()
 		return sandbox.Exit{}
 	}
-	must(t, os.MkdirAll(s.runner.Project.Call("p1-verify-1.1"), 0o755))
+	rolestest.Must(t, os.MkdirAll(s.Project.Call("p1-verify-1.1"), 0o755))
 	out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-app-1", Against: TheApp, Limit: time.Hour})
 	if err != nil || !strings.Contains(out.Gone, "abl ended run.sh: it wrote 69 MiB into its copy") || out.Late {
 		t.Errorf("got %+v, %v", out, err)
@@ -212,7 +176,7 @@ func TestReplaysLookAlike(t *testing.T) {
 			var box sandbox.Box
 			var run helper.RunSpec
 			var cmds helper.CmdSpec
-			s.engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+			s.Engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
 				box = b
 				for name, into := range map[string]any{"run.json": &run, "commands.json": &cmds} {
 					data, err := os.ReadFile(filepath.Join(sandboxtest.Host(b, helper.In), name))
@@ -220,12 +184,12 @@ func TestReplaysLookAlike(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				prints(b, "1..0\n")
+				rolestest.Prints(b, "1..0\n")
 				return sandbox.Exit{}
 			}
-			call := s.runner.Project.Call("p1-verify-1.1")
+			call := s.Project.Call("p1-verify-1.1")
 			for _, left := range []string{path.Base(p.Key) + "/app", underWay + "X/app"} { // by an abl that was killed
-				must(t, os.MkdirAll(filepath.Join(call, left), 0o755))
+				rolestest.Must(t, os.MkdirAll(filepath.Join(call, left), 0o755))
 			}
 			r.begun = sync.Once{}
 			out, err := r.Run(t.Context(), p)
@@ -241,11 +205,11 @@ func TestReplaysLookAlike(t *testing.T) {
 			if left != 15*time.Minute || len(cmds.Token) < 26 {
 				t.Errorf("they end after %s, and their word is %q", left, cmds.Token)
 			}
-			data, err := os.ReadFile(filepath.Join(s.runner.Project.Call(p.Key), "stdout"))
+			data, err := os.ReadFile(filepath.Join(s.Project.Call(p.Key), "stdout"))
 			if err != nil || string(data) != "1..0\n" {
 				t.Errorf("the record has %q, %v", data, err)
 			}
-			entries, _ := os.ReadDir(s.runner.Project.Call("p1-verify-1.1"))
+			entries, _ := os.ReadDir(s.Project.Call("p1-verify-1.1"))
 			for _, e := range entries {
 				if !strings.HasPrefix(e.Name(), "replay-") {
 					t.Errorf("beside it is %s", e.Name())
@@ -253,12 +217,26 @@ func TestReplaysLookAlike(t *testing.T) {
 			}
 		})
 	}
-	if got := s.kinds(); strings.Contains(got, "app_failed") {
+	if got := s.Kinds(); strings.Contains(got, "app_failed") {
 		t.Errorf("events %s", got)
 	}
-	for _, name := range s.engine.Left() {
+	for _, name := range s.Engine.Left() {
 		if !strings.Contains(name, "holder") && !strings.Contains(name, "net-") && !strings.Contains(name, "door") && name != "abl-id-listener" {
 			t.Errorf("left on the engine: %s", name)
 		}
 	}
+}
+
+// A full disk ends a replay, which then proves nothing.
+func TestReplayOnAFullDisk(t *testing.T) {
+	rolestest.FullDisks(t, func(t *testing.T, disk, why string) {
+		s, r := replayer(t)
+		s.app.Disk = DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
+		s.Engine.Scripts["replay"] = func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} }
+		rolestest.Must(t, os.MkdirAll(s.Project.Call("p1-verify-1.1"), 0o755))
+		out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-no app", Against: NoApp, Limit: time.Hour})
+		if err != nil || !out.Fault || !strings.Contains(out.Gone, why) {
+			t.Errorf("got %+v, %v, want a fault with %q", out, err, why)
+		}
+	})
 }

@@ -6,20 +6,13 @@ package roles
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"path"
-	"path/filepath"
-	"time"
 
 	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/state"
-	"abl/roles/agent"
 )
 
 // Role describes the Builder, the Verifier or another user of a container.
@@ -101,19 +94,6 @@ func Mounts(r Role, p state.Project, rec Record) []sandbox.Mount {
 	return append(mounts, outputMounts(rec)...)
 }
 
-// unseen returns the paths that must not exist in the role's container.
-func unseen(r Role, p state.Project) []string {
-	top := path.Dir(helper.Src)
-	all := []string{top + "/.git", top + "/.env", top + "/" + state.Dir, filepath.Join(p.Root, state.Dir), p.Env()}
-	switch {
-	case r.Alone:
-		return append(all, helper.Specs, helper.Tests)
-	case r.Dir == helper.Tests:
-		return append(all, p.State(), p.Ledger(), helper.Src, p.Src)
-	}
-	return append(all, p.State(), p.Ledger(), helper.Tests, p.Tests)
-}
-
 // Spaces are the sizes of a container's in-memory file systems in bytes, 0 for the default.
 type Spaces struct {
 	Tmp     int64 // /tmp
@@ -174,75 +154,11 @@ func readNames(dir string) (names []string, err error) {
 	return names, err
 }
 
-// writeFiles writes the call's input, and the two empty files for its output. The prompt is
-// empty for a program that abl only starts.
-func (r *Runner) writeFiles(j Job, rec Record, cmd agent.Command, prompt string, deadline time.Time) error {
-	if prompt != "" {
-		var err error
-		if prompt, err = agent.Prompt(j.Agent, j.Call, prompt); err != nil {
-			return err
-		}
+// outputMounts returns the mounts of every container whose first program is abl-run.
+func outputMounts(rec Record) []sandbox.Mount {
+	return []sandbox.Mount{
+		{What: sandbox.CallIn, Source: rec.In(), Target: helper.In, ReadOnly: true},
+		{What: sandbox.CallOut, Source: rec.Stdout(), Target: helper.Out},
+		{What: sandbox.CallOut, Source: rec.Stderr(), Target: helper.Err},
 	}
-	spec := helper.RunSpec{
-		Argv:     cmd.Argv,
-		Dir:      path.Join(j.Role.Dir, j.Role.Within),
-		Stdout:   helper.Out,
-		Stderr:   helper.Err,
-		Deadline: deadline.Unix(),
-		Probe:    helper.Probe,
-		LimitMS:  j.Limit.Milliseconds(),
-	}
-	files := map[string][]byte{}
-	if prompt != "" {
-		files[path.Base(helper.Prompt)], spec.Stdin = []byte(prompt), helper.Prompt
-	}
-	maps.Copy(files, cmd.Files)
-	maps.Copy(files, j.Files)
-	j.Cmds.Reports = helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports)
-	return errors.Join(writeInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}),
-		r.createFiles(rec.Stdout(), rec.Stderr()))
-}
-
-// pointLast makes the role's last.log a link to this call's output.
-func (r *Runner) pointLast(j Job, rec Record) error {
-	last := r.Project.LastLog(j.Role.Name)
-	if err := os.Remove(last); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	target, err := filepath.Rel(filepath.Dir(last), rec.Stdout())
-	return errors.Join(err, os.Symlink(target, last))
-}
-
-// Shell creates a container like the one of the call, with a terminal for the user instead of
-// the agent and without a key. It returns the container's name. The caller starts and removes
-// the container.
-func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
-	rec := Record{r.Project.Call(j.Call.ID)}
-	cmd := agent.Command{
-		Argv: []string{"/bin/bash", "--norc"},
-		Env:  map[string]string{"TERM": "xterm-256color", "PS1": j.Role.Name + " \\w $ "},
-	}
-	deadline := time.Now().Add(12 * time.Hour)
-	if err := r.writeFiles(j, rec, cmd, "", deadline); err != nil {
-		return "", fmt.Errorf("cannot prepare a shell: %w", err)
-	}
-	if err := r.prepareNetwork(ctx, j, deadline); err != nil {
-		return "", err
-	}
-	box := r.boxFor(j, rec, cmd, deadline)
-	box.Argv, box.Term = cmd.Argv, true
-	box.Labels[sandbox.LabelKind] = "shell"
-	if err := checkSources(r.Project, box.Mounts); err != nil {
-		return "", err
-	}
-	rules := ofRole(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0)
-	if err := rules.check(box).Err(); err != nil {
-		return "", fmt.Errorf("container %q: %w", box.Name, err)
-	}
-	c := r.container(box)
-	c.Expected = new(rules.expected(box))
-	if err := c.Replace(ctx); err != nil {
-		return "", fmt.Errorf("cannot create the %s's container: %w", j.Role.Name, err)
-	}
-	return box.Name, nil
 }

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"abl/images"
+	"abl/internal/helper"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
 	"abl/internal/state"
 	"abl/internal/testing/lab"
+	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
-	"abl/roles/agent"
 )
 
 // wrongs are intents that no Verifier may be made by. Those with an inside are found
@@ -59,8 +60,7 @@ type wrong struct {
 	state.Project
 	*Boxes
 	engine *docker.Engine
-	runner *Runner
-	job    Job
+	image  string
 }
 
 func (w *wrong) mount(b *sandbox.Box, source, target string) {
@@ -92,22 +92,22 @@ func newWrong(t *testing.T) *wrong {
 	t.Helper()
 	lab.Engine(t)
 	eng, err := docker.Connect(t.Context(), os.Getenv)
-	must(t, err)
+	rolestest.Must(t, err)
 	m := &images.Maker{Engine: eng, Env: lab.Env(t)}
 	holder, err := m.Holder(t.Context())
-	must(t, err)
+	rolestest.Must(t, err)
 	image, err := m.Ensure(t.Context(), images.Want{Agent: images.Tools})
-	must(t, err)
+	rolestest.Must(t, err)
 	root, err := state.Real(t.TempDir())
-	must(t, err)
-	must(t, os.Chmod(root, 0o755))
+	rolestest.Must(t, err)
+	rolestest.Must(t, os.Chmod(root, 0o755))
 	p := state.NewProject(root, "src", ".abl/tests")
 	for _, dir := range []string{p.Src + "/.git", p.Tests + "/.git", p.Specs(), p.Calls()} {
-		must(t, os.MkdirAll(dir, 0o755))
-		must(t, os.Chmod(dir, 0o777)) // the mount alone keeps a role out
+		rolestest.Must(t, os.MkdirAll(dir, 0o755))
+		rolestest.Must(t, os.Chmod(dir, 0o777)) // the mount alone keeps a role out
 	}
-	write(t, p.Env(), "KEY=swordfish-swordfish\n")
-	write(t, filepath.Join(p.Specs(), "phase1.md"), "x")
+	rolestest.Write(t, p.Env(), "KEY=swordfish-swordfish\n")
+	rolestest.Write(t, filepath.Join(p.Specs(), "phase1.md"), "x")
 	uid, gid := os.Getuid(), os.Getgid()
 	if uid == 0 {
 		uid, gid = 4711, 4711
@@ -120,32 +120,34 @@ func newWrong(t *testing.T) *wrong {
 	}
 	t.Cleanup(func() {
 		_, err := eng.Sweep(context.WithoutCancel(t.Context()), map[string]string{sandbox.LabelProject: id}, nil)
-		must(t, errors.Join(err, eng.Close()))
+		rolestest.Must(t, errors.Join(err, eng.Close()))
 	})
-	w := &wrong{Project: p, Boxes: boxes, engine: eng}
-	must(t, errors.Join(boxes.Holder(t.Context(), PlaceVerifier), boxes.Holder(t.Context(), PlaceBuilder)))
-	w.runner = &Runner{Boxes: boxes, Project: p, Timeout: time.Minute, Out: state.Discard}
-	w.runner.Safe.Hide("swordfish-swordfish")
-	w.job = Job{
-		Role: Verifier, Agent: plain(), Image: image, Place: PlaceVerifier, Call: agent.Call{ID: "c", Role: "verifier"},
-		Prompt: func() (string, string, error) { return "", "", nil },
-	}
+	boxes.Safe.Hide("swordfish-swordfish")
+	w := &wrong{Project: p, Boxes: boxes, engine: eng, image: image}
+	rolestest.Must(t, errors.Join(boxes.Holder(t.Context(), PlaceVerifier), boxes.Holder(t.Context(), PlaceBuilder)))
 	return w
 }
 
-// made lays out a call, bends its intent and makes the box by it. An engine's adapter
-// may refuse what is bent; then there is no box.
+// made describes a Verifier's container, bends the description and creates the container. An
+// engine's adapter may refuse a bent description; then there is no container.
 func (w *wrong) made(t *testing.T, bend func(*wrong, *sandbox.Box)) (proving, bool) {
 	t.Helper()
-	rec := Record{w.Call(w.job.Call.ID)}
-	cmd, err := w.job.Agent.Command(w.job.Call)
-	must(t, err)
-	deadline := time.Now().Add(time.Minute)
-	must(t, errors.Join(os.MkdirAll(rec.Dir, 0o755), w.runner.prepareFiles(w.job, rec, cmd, deadline), w.engine.Remove(t.Context(), w.runner.box(w.job))))
-	box := w.runner.boxFor(w.job, rec, cmd, deadline)
+	rec, deadline := Record{Dir: w.Call("c")}, time.Now().Add(time.Minute)
+	box := w.worker("c", w.image, PlaceVerifier, w.Labels("role", "verifier", "c", deadline))
+	box.Argv, box.Dir = []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, helper.Tests
+	box.Mounts, box.Tmpfs = Mounts(Verifier, w.Project, rec), (Spaces{}).tmpfs(Verifier)
+	run := helper.RunSpec{
+		Argv: []string{"true"}, Dir: helper.Tests, Stdout: helper.Out, Stderr: helper.Err, Probe: helper.Probe,
+		Deadline: deadline.Unix(),
+	}
+	rolestest.Must(t, errors.Join(os.MkdirAll(rec.Dir, 0o755), writeInput(rec, nil, map[string]any{"run.json": run}),
+		w.createFiles(rec.Stdout(), rec.Stderr()), w.engine.Remove(t.Context(), box.Name)))
 	bend(w, &box)
-	_, err = w.engine.Create(t.Context(), box)
-	return w.runner.proving(w.job, rec, box), err == nil
+	_, err := w.engine.Create(t.Context(), box)
+	return proving{
+		Boxes: w.Boxes, project: w.Project, box: box, dir: rec.Dir,
+		rule: ofRole(Verifier, w.Project, w.ID, rec.Dir, true), secret: w.Safe,
+	}, err == nil
 }
 
 // Each wrong intent, by which a real engine makes the box, is refused by the proof
@@ -157,7 +159,7 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatalf("the right intent is refused: %v", err)
 	}
-	must(t, w.engine.Start(t.Context(), right.box.Name))
+	rolestest.Must(t, w.engine.Start(t.Context(), right.box.Name))
 	if err := right.after(t.Context(), true); err != nil {
 		t.Fatalf("the right box is refused from inside: %v", err)
 	}
@@ -182,18 +184,18 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 func (w *wrong) refusesAnotherVolume(t *testing.T) {
 	t.Helper()
 	tree := w.name("app-tree")
-	must(t, w.engine.EnsureVolume(t.Context(), sandbox.Volume{Name: tree, Labels: w.Labels("volume", PlaceApp, "c", time.Now().Add(time.Minute))}))
-	box := w.worker("r", w.job.Image, PlaceVerifier, w.Labels("replay", "r", "c", time.Now().Add(time.Minute)))
+	rolestest.Must(t, w.engine.EnsureVolume(t.Context(), sandbox.Volume{Name: tree, Labels: w.Labels("volume", PlaceApp, "c", time.Now().Add(time.Minute))}))
+	box := w.worker("r", w.image, PlaceVerifier, w.Labels("replay", "r", "c", time.Now().Add(time.Minute)))
 	box.Tmpfs, box.Argv = (Spaces{}).tmpfs(Verifier), []string{"true"}
 	dir := w.Call("c")
-	box.Mounts = append(outputMounts(Record{dir}), sandbox.Mount{What: sandbox.Scratch, Source: tree, Target: "/workspace"})
+	box.Mounts = append(outputMounts(Record{Dir: dir}), sandbox.Mount{What: sandbox.Scratch, Source: tree, Target: "/workspace"})
 	_, err := w.engine.Create(t.Context(), box)
-	must(t, err)
+	rolestest.Must(t, err)
 	p := proving{Boxes: w.Boxes, project: w.Project, dir: dir, box: box, rule: ofReplay(w.Project, w.ID, dir, "r", PlaceVerifier, true)}
 	if err := p.before(t.Context()); !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), "mount /workspace is") {
 		t.Errorf("a replay with the app's volume: %v", err)
 	}
-	must(t, w.engine.Remove(t.Context(), box.Name))
+	rolestest.Must(t, w.engine.Remove(t.Context(), box.Name))
 }
 
 // TestRuleOfNetworks checks that no rule allows the network of the engine's machine.
@@ -255,10 +257,10 @@ func TestVolumesHaveAnIdentity(t *testing.T) {
 			labels := map[string]string{sandbox.LabelProject: "id", sandbox.LabelKind: "build"}
 			box := sandbox.Box{Name: "abl-id-b", Image: "i", User: "1:1", Argv: []string{"x"}, Labels: labels, Mounts: append(mounts, c.has)}
 			e := &sandboxtest.Engine{}
-			must(t, e.EnsureVolume(t.Context(), sandbox.Volume{Name: c.has.Source, Labels: labels}))
+			rolestest.Must(t, e.EnsureVolume(t.Context(), sandbox.Volume{Name: c.has.Source, Labels: labels}))
 			_, err := e.Create(t.Context(), box)
 			proof, perr := e.Prove(t.Context(), r.expected(box))
-			must(t, errors.Join(err, perr))
+			rolestest.Must(t, errors.Join(err, perr))
 			if got := proof.Err(); (got == nil) != c.ok {
 				t.Errorf("got error %v, want none: %v", got, c.ok)
 			}
@@ -274,12 +276,35 @@ func (w *wrong) seen(t *testing.T, name, check string, p proving) {
 		t.Errorf("%s: the engine has another box than was meant: %v", name, err)
 	}
 	st, err := w.engine.Status(t.Context(), p.box.Name)
-	must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.dir, boundaryFile)), p.writeProbeSpec(st.Env), w.engine.Start(t.Context(), p.box.Name)))
+	rolestest.Must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.dir, "boundary.json")), p.writeProbeSpec(st.Env), w.engine.Start(t.Context(), p.box.Name)))
 	if err := p.after(t.Context(), true); !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("%s: nothing is found from inside: %v", name, err)
 	}
-	b, _, err := Record{p.dir}.Boundary()
+	b, _, err := Record{Dir: p.dir}.Boundary()
 	if c, ok := b.Inside.Get(check); err != nil || !ok || c.OK {
 		t.Errorf("%s: %q holds inside: %+v, %v; found is %+v", name, check, c, err, b.Inside.Failed())
+	}
+}
+
+// The rule lets a Builder on the network of its services, and nobody else.
+func TestTrialsAreTheBuildersAlone(t *testing.T) {
+	p := state.NewProject("/project", "src", ".abl/tests")
+	s := &Boxes{ID: "id", Trial: true, Gated: map[string]bool{PlaceBuilder: true}}
+	for name, c := range map[string]struct {
+		role   Role
+		holder string
+		ok     bool
+	}{
+		"the-Builder":          {Builder, PlaceBuilder, true},
+		"the-Verifier":         {Verifier, PlaceVerifier, false},
+		"a-call-that-is-alone": {Role{Alone: true}, PlaceBuilder, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reach := joining(s.holder(c.holder), s.Reach(PlaceBuilder))
+			got := ofRole(c.role, p, "id", "dir", true).reach(reach)
+			if got.OK != c.ok {
+				t.Errorf("got %+v, want ok %t", got, c.ok)
+			}
+		})
 	}
 }

@@ -6,15 +6,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"abl/internal/helper"
-	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
@@ -64,7 +60,7 @@ type Job struct {
 // that an earlier abl started, or returns the outcome on disk. Run writes the outcome before it
 // removes the call's container.
 func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
-	rec := Record{r.Project.Call(j.Call.ID)}
+	rec := Record{Dir: r.Project.Call(j.Call.ID)}
 	if o, ok, err := rec.Outcome(); err != nil || ok {
 		if ok {
 			err = r.remove(ctx, j)
@@ -155,9 +151,9 @@ func (r *Runner) startOrAttach(ctx context.Context, j Job, rec Record) (Intent, 
 func (r *Runner) lostIntent(j Job, rec Record) (Intent, error) {
 	intent := r.intent(j)
 	intent.Session = "" // the new one is not the call's
-	err := rec.Stop(outcome.Lost)
+	err := rec.Stop(Stopped{Class: outcome.Lost})
 	if err == nil {
-		err = rec.Write(intentFile, intent)
+		err = rec.SaveIntent(intent)
 	}
 	return intent, err
 }
@@ -240,11 +236,11 @@ func (r *Runner) handleProof(ctx context.Context, j Job, rec Record, err error) 
 	case serr != nil || st.State == sandbox.Created:
 		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.box(j)), rec.unmark())
 	}
-	why := stopped{Class: outcome.Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
+	why := Stopped{Class: outcome.Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
 	if herr := r.holderEnded(ctx, j.Place, err); errors.Is(herr, sandbox.ErrKilled) {
-		why = stopped{Class: outcome.EngineGone, Reason: herr.Error()}
+		why = Stopped{Class: outcome.EngineGone, Reason: herr.Error()}
 	}
-	if err := rec.stop(why); err != nil {
+	if err := rec.Stop(why); err != nil {
 		return err
 	}
 	return r.Engine.Stop(ctx, r.box(j), 0)
@@ -270,7 +266,7 @@ func (r *Runner) prepare(ctx context.Context, j Job, rec Record) (intent Intent,
 		return intent, box, fmt.Errorf("cannot link to the log of call %s: %w", j.Call.ID, err)
 	}
 	intent = r.intent(j)
-	if err := rec.Write(intentFile, intent); err != nil {
+	if err := rec.SaveIntent(intent); err != nil {
 		return intent, box, err
 	}
 	failpoint.Here("call.intent")
@@ -282,43 +278,6 @@ func (r *Runner) prepare(ctx context.Context, j Job, rec Record) (intent Intent,
 		j.Env = append(j.Env[:len(j.Env):len(j.Env)], env...)
 	}
 	return intent, r.boxFor(j, rec, cmd, deadline), nil
-}
-
-// prepareFiles removes the stale files of the workspace and writes the call's files.
-func (r *Runner) prepareFiles(j Job, rec Record, cmd agent.Command, deadline time.Time) error {
-	for _, name := range j.Stale {
-		if err := hostfs.Remove(j.Role.Workspace(r.Project), name); err != nil {
-			return fmt.Errorf("cannot remove the earlier %s: %w", name, err)
-		}
-	}
-	if j.Stale != nil {
-		failpoint.Here("failed_specs.gone")
-	}
-	prompt, projectMap, err := j.Prompt()
-	if err == nil && projectMap != "" {
-		err = hostfs.Write(r.Project.Map(), []byte(projectMap), 0o644)
-	}
-	if err != nil {
-		return err
-	}
-	return r.writeFiles(j, rec, cmd, prompt, deadline)
-}
-
-// boxFor describes the call's container.
-func (r *Runner) boxFor(j Job, rec Record, cmd agent.Command, deadline time.Time) sandbox.Box {
-	box := r.worker(j.Call.ID, j.Image, j.Place, r.Labels("role", j.Role.Name, j.Call.ID, deadline))
-	box.Labels[sandbox.LabelPhase] = strconv.Itoa(j.Call.Phase)
-	box.Env = append(box.Env,
-		"ABL_PHASE="+strconv.Itoa(j.Call.Phase),
-		"ABL_ITERATION="+strconv.Itoa(j.Call.Iteration),
-		"ABL_SPECS="+helper.Specs)
-	for _, k := range slices.Sorted(maps.Keys(cmd.Env)) {
-		box.Env = append(box.Env, k+"="+cmd.Env[k])
-	}
-	box.Env = append(box.Env, j.Env...)
-	box.Argv, box.Dir = []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, j.Role.Dir
-	box.Mounts, box.Tmpfs = Mounts(j.Role, r.Project, rec), r.Spaces.tmpfs(j.Role)
-	return box
 }
 
 func (r *Runner) emit(j Job, e state.Event) {

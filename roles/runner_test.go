@@ -13,6 +13,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
+	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 )
 
@@ -21,7 +22,7 @@ func TestRun(t *testing.T) {
 		if prompt, err := os.ReadFile(sandboxtest.Host(b, helper.Prompt)); err != nil || !strings.Contains(string(prompt), "\n\ndo it\n[abl call ") {
 			return sandbox.Exit{Code: 9}
 		}
-		prints(b, "do a\nused 7\nend")
+		rolestest.Prints(b, "do a\nused 7\nend")
 		report := sandboxtest.Host(b, helper.Src+"/builder_reports/phase1_v1_x.md")
 		if os.MkdirAll(filepath.Dir(report), 0o755) != nil || os.WriteFile(report, []byte("r"), 0o644) != nil {
 			return sandbox.Exit{Code: 8}
@@ -32,25 +33,25 @@ func TestRun(t *testing.T) {
 	if got, want := show(o), "done 0, m-1 7"; got != want || o.Report != "phase1_v1_x.md" || o.Session != "s" || o.Output != int64(len("do a\nused 7\nend")) {
 		t.Errorf("got %s, %+v, want %s", got, o, want)
 	}
-	if got, want := r.kinds(), "call_start action:a call_end usage"; got != want {
+	if got, want := r.Kinds(), "call_start action:a call_end usage"; got != want {
 		t.Errorf("events %s, want %s", got, want)
 	}
-	for _, e := range r.events {
+	for _, e := range r.Events() {
 		if e.Round != 2 || e.Iteration != 1 {
 			t.Errorf("event %s: got round %d, iteration %d, want 2, 1", e.Kind, e.Round, e.Iteration)
 		}
 	}
-	if e := r.events[3]; e.Model != "m-1" || *e.Tokens != 7 {
+	if e := r.Events()[3]; e.Model != "m-1" || *e.Tokens != 7 {
 		t.Errorf("usage %+v", e)
 	}
-	r.wantLeft()
+	r.WantLeft()
 	if last, err := os.ReadFile(r.runner.Project.LastLog("builder")); err != nil || !strings.HasPrefix(string(last), "do a") {
 		t.Errorf("the last log is %q, %v", last, err)
 	}
 	// Once more: nothing happens on the engine but the removal.
-	r.engine.Forget()
-	if again := r.run(); show(again) != show(o) || r.engine.Journal() != "Remove abl-id-p1-build-1.1\n" || r.prompts != 1 {
-		t.Errorf("again: %s, %q, %d prompts", show(again), r.engine.Journal(), r.prompts)
+	r.Engine.Forget()
+	if again := r.run(); show(again) != show(o) || r.Engine.Journal() != "Remove abl-id-p1-build-1.1\n" || r.prompts != 1 {
+		t.Errorf("again: %s, %q, %d prompts", show(again), r.Engine.Journal(), r.prompts)
 	}
 }
 
@@ -61,7 +62,7 @@ func TestStaleFilesAndMap(t *testing.T) {
 	stale, projectMap := filepath.Join(r.job.Role.Workspace(r.runner.Project), "failed_specs.md"), r.runner.Project.Map()
 	r.job.Stale = []string{"failed_specs.md"}
 	r.job.Prompt = func() (string, string, error) { return "do it", "1 file\n", nil }
-	must(t, os.WriteFile(stale, []byte("of an earlier call"), 0o600))
+	rolestest.Must(t, os.WriteFile(stale, []byte("of an earlier call"), 0o600))
 	if _, err := r.runner.Shell(t.Context(), r.job); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func TestShellKeepsTheRule(t *testing.T) {
 	if !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("got container %q, error %v, want %v", name, err, sandbox.ErrUnproven)
 	}
-	if _, there := r.engine.Box(BoxName(r.runner.ID, r.job.Call.ID)); there {
+	if _, there := r.Engine.Box(BoxName(r.runner.ID, r.job.Call.ID)); there {
 		t.Error("the container still exists, want none")
 	}
 }
@@ -97,14 +98,14 @@ func TestEnds(t *testing.T) {
 	words := func(end string, exit sandbox.Exit) func(*rig) sandboxtest.Script {
 		return func(r *rig) sandboxtest.Script {
 			return func(b sandbox.Box) sandbox.Exit {
-				r.engine.Print(b.Name, "noise\n"+end+"\n")
+				r.Engine.Print(b.Name, "noise\n"+end+"\n")
 				return exit
 			}
 		}
 	}
 	output := func(text string, exit sandbox.Exit) func(*rig) sandboxtest.Script {
 		return func(*rig) sandboxtest.Script {
-			return func(b sandbox.Box) sandbox.Exit { prints(b, text); return exit }
+			return func(b sandbox.Box) sandbox.Exit { rolestest.Prints(b, text); return exit }
 		}
 	}
 	for _, c := range []struct {
@@ -125,15 +126,15 @@ func TestEnds(t *testing.T) {
 		{"no program", words(`{"exit":127,"error":"no such file"}`, sandbox.Exit{Code: 127}), "failed 127 could not be started: no such file"},
 		{"removed", func(r *rig) sandboxtest.Script {
 			return func(b sandbox.Box) sandbox.Exit {
-				prints(b, "used 4\nend\n")
-				r.engine.Remove(r.Context(), b.Name)
+				rolestest.Prints(b, "used 4\nend\n")
+				r.Engine.Remove(r.Context(), b.Name)
 				return sandbox.Exit{}
 			}
 		}, "lost -1 something other than abl removed its container, m-1 4"},
 		{"flood", func(r *rig) sandboxtest.Script {
 			r.runner.Output = 10
 			return func(b sandbox.Box) sandbox.Exit {
-				prints(b, "used 4\nend\n")
+				rolestest.Prints(b, "used 4\nend\n")
 				<-r.Context().Done()
 				return sandbox.Exit{}
 			}
@@ -145,7 +146,7 @@ func TestEnds(t *testing.T) {
 		{"idle", func(r *rig) sandboxtest.Script {
 			r.runner.Idle = time.Nanosecond
 			return func(b sandbox.Box) sandbox.Exit {
-				prints(b, "used 4\n")
+				rolestest.Prints(b, "used 4\n")
 				<-r.Context().Done()
 				return sandbox.Exit{}
 			}
@@ -157,7 +158,7 @@ func TestEnds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, nil)
-			r.engine.Scripts = map[string]sandboxtest.Script{"role": c.script(r)}
+			r.Engine.Scripts = map[string]sandboxtest.Script{"role": c.script(r)}
 			o := r.run()
 			if got := show(o); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -165,7 +166,7 @@ func TestEnds(t *testing.T) {
 			if kept, ok, err := r.rec().Outcome(); err != nil || !ok || show(kept) != show(o) {
 				t.Errorf("on disk: %s, %t, %v", show(kept), ok, err)
 			}
-			r.wantLeft()
+			r.WantLeft()
 		})
 	}
 }
@@ -173,7 +174,7 @@ func TestEnds(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
-		prints(b, "used 3\n")
+		rolestest.Prints(b, "used 3\n")
 		cancel()
 		<-t.Context().Done()
 		return sandbox.Exit{}
@@ -182,23 +183,23 @@ func TestInterrupted(t *testing.T) {
 	if err != nil || show(o) != "interrupted 143 stopped on request, m-1 3" {
 		t.Errorf("got %s, %v", show(o), err)
 	}
-	r.wantLeft()
+	r.WantLeft()
 }
 
 func TestCancelledBeforeItBegins(t *testing.T) {
-	r := newRig(t, says("end", 0))
-	if _, err := r.runner.Run(cancelled(t), r.job); !errors.Is(err, context.Canceled) {
+	r := newRig(t, rolestest.Says("end", 0))
+	if _, err := r.runner.Run(rolestest.Cancelled(t), r.job); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if r.prompts != 0 || strings.Contains(r.engine.Journal(), "Create") {
-		t.Errorf("it began: %s", r.engine.Journal())
+	if r.prompts != 0 || strings.Contains(r.Engine.Journal(), "Create") {
+		t.Errorf("it began: %s", r.Engine.Journal())
 	}
 }
 
 func TestAdoption(t *testing.T) {
 	printed := make(chan bool, 1)
 	block := func(b sandbox.Box) sandbox.Exit {
-		prints(b, "do a\nused 5\nend\n")
+		rolestest.Prints(b, "do a\nused 5\nend\n")
 		printed <- true
 		<-t.Context().Done()
 		return sandbox.Exit{}
@@ -212,21 +213,21 @@ func TestAdoption(t *testing.T) {
 		prompts int
 	}{
 		{"running", func(r *rig) {
-			r.engine.Scripts["role"] = block
+			r.Engine.Scripts["role"] = block
 			r.begin()
 			<-printed
-			go r.engine.Finish(box, sandbox.Exit{})
+			go r.Engine.Finish(box, sandbox.Exit{})
 		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"running, and killed before it stopped it", func(r *rig) {
-			r.engine.Scripts["role"] = block
+			r.Engine.Scripts["role"] = block
 			r.begin()
 			<-printed
-			must(r.T, r.rec().Stop(outcome.Flood))
-			unstopped := time.AfterFunc(10*time.Second, func() { r.engine.Finish(box, sandbox.Exit{Code: 99}) })
+			rolestest.Must(r.T, r.rec().Stop(Stopped{Class: outcome.Flood}))
+			unstopped := time.AfterFunc(10*time.Second, func() { r.Engine.Finish(box, sandbox.Exit{Code: 99}) })
 			r.Cleanup(func() { unstopped.Stop() })
 		}, "flood 143 stopped: it printed more than 0 bytes (limits.output), m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"ended, and long ago", func(r *rig) {
-			r.engine.Sync = true
+			r.Engine.Sync = true
 			r.begin()
 			intent, _, _ := r.rec().Intent()
 			intent.Begun = intent.Begun.Add(-48 * time.Hour)
@@ -235,85 +236,78 @@ func TestAdoption(t *testing.T) {
 			}
 		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"failed, and long ago", func(r *rig) {
-			r.engine.Sync, r.engine.Scripts["role"] = true, says("do a\nused 5\n", 3)
+			r.Engine.Sync, r.Engine.Scripts["role"] = true, rolestest.Says("do a\nused 5\n", 3)
 			r.begin()
 			r.runner.Timeout = time.Nanosecond
 		}, "failed 3 ended with exit code 3 and no result, m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"made and never started", func(r *rig) {
 			_, made, err := r.runner.prepare(r.Context(), r.job, r.rec())
-			must(r.T, err)
-			_, err = r.engine.Create(r.Context(), made)
-			must(r.T, err)
+			rolestest.Must(r.T, err)
+			_, err = r.Engine.Create(r.Context(), made)
+			rolestest.Must(r.T, err)
 		}, "done 0, m-1 5", "call_start action:a call_end usage", 2},
 		{"intended and never made", func(r *rig) {
 			_, _, err := r.runner.prepare(r.Context(), r.job, r.rec())
-			must(r.T, err)
+			rolestest.Must(r.T, err)
 		}, "done 0, m-1 5", "call_start action:a call_end usage", 2},
 		{"start refused", func(r *rig) {
-			r.engine.Fail("Start", 1, errors.New("no network"))
+			r.Engine.Fail("Start", 1, errors.New("no network"))
 			if _, err := r.runner.Run(r.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot start the builder: no network") {
 				r.Fatal(err)
 			}
-			must(r.T, r.engine.Remove(r.Context(), box))
+			rolestest.Must(r.T, r.Engine.Remove(r.Context(), box))
 		}, "done 0, m-1 5", "call_start call_start action:a call_end usage", 2},
 		{"gone", func(r *rig) {
-			r.engine.Sync = true
+			r.Engine.Sync = true
 			r.begin()
-			must(r.T, r.engine.Remove(r.Context(), box))
+			rolestest.Must(r.T, r.Engine.Remove(r.Context(), box))
 		}, "lost -1 something other than abl removed its container, m-1 5", "call_start action:a call_end usage", 1},
 		{"gone on request", func(r *rig) {
-			r.engine.Sync = true
+			r.Engine.Sync = true
 			r.begin()
-			must(r.T, r.rec().Stop(outcome.Interrupted))
-			must(r.T, r.engine.Remove(r.Context(), box))
+			rolestest.Must(r.T, r.rec().Stop(Stopped{Class: outcome.Interrupted}))
+			rolestest.Must(r.T, r.Engine.Remove(r.Context(), box))
 		}, "interrupted -1 stopped on request, m-1 5", "call_start action:a call_end usage", 1},
 		{"stopped for being late, and not told", func(r *rig) {
-			r.engine.Scripts["role"] = block
+			r.Engine.Scripts["role"] = block
 			r.begin()
 			<-printed
-			must(r.T, r.rec().Stop(outcome.Timeout))
-			must(r.T, r.rec().Stop(outcome.Interrupted)) // the first reason stays
-			must(r.T, r.engine.Stop(r.Context(), box, 0))
+			rolestest.Must(r.T, r.rec().Stop(Stopped{Class: outcome.Timeout}))
+			rolestest.Must(r.T, r.rec().Stop(Stopped{Class: outcome.Interrupted})) // the first reason stays
+			rolestest.Must(r.T, r.Engine.Stop(r.Context(), box, 0))
 		}, "timeout 143 stopped after 1h0m0s (loop.call_timeout), m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"told to stop, and ended properly", func(r *rig) {
-			r.engine.Sync = true
+			r.Engine.Sync = true
 			r.begin()
-			must(r.T, r.rec().Stop(outcome.Interrupted))
+			rolestest.Must(r.T, r.rec().Stop(Stopped{Class: outcome.Interrupted}))
 		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, says("do a\nused 5\nend\n", 0))
+			r := newRig(t, rolestest.Says("do a\nused 5\nend\n", 0))
 			c.before(r)
 			o := r.run()
 			if got := show(o); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
-			if got := r.kinds(); got != c.events || r.prompts != c.prompts {
+			if got := r.Kinds(); got != c.events || r.prompts != c.prompts {
 				t.Errorf("%d prompts, events %s\nwant %d, %s", r.prompts, got, c.prompts, c.events)
 			}
-			r.wantLeft()
+			r.WantLeft()
 		})
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
 // An engine that does not answer is no reason to start anything.
 func TestEngineAway(t *testing.T) {
-	r := newRig(t, says("end", 0))
+	r := newRig(t, rolestest.Says("end", 0))
 	away := fmt.Errorf("down: %w", sandbox.ErrUnreachable)
-	r.engine.Fail("Status", 1, away)
+	r.Engine.Fail("Status", 1, away)
 	if _, err := r.runner.Run(t.Context(), r.job); !errors.Is(err, sandbox.ErrUnreachable) {
 		t.Errorf("got %v", err)
 	}
-	r.wantLeft()
+	r.WantLeft()
 	// Neither is one that goes away while the call runs: its end is not on disk.
-	r.engine.Fail("Wait", 1, away)
+	r.Engine.Fail("Wait", 1, away)
 	if _, err := r.runner.Run(t.Context(), r.job); !errors.Is(err, sandbox.ErrUnreachable) {
 		t.Errorf("got %v", err)
 	}
@@ -330,7 +324,7 @@ func TestBoxIsAsPromised(t *testing.T) {
 	r.job.Env, r.job.Place = []string{"KEY=secret"}, PlaceBuilder
 	r.runner.Limits = sandbox.Limits{Memory: 1, Pids: 2}
 	_, b, err := r.runner.prepare(t.Context(), r.job, r.rec())
-	must(t, err)
+	rolestest.Must(t, err)
 	var mounts []string
 	for _, m := range b.Mounts {
 		mounts = append(mounts, fmt.Sprintf("%s %s %t", m.What, m.Target, m.ReadOnly))

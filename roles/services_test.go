@@ -10,18 +10,19 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/sandbox"
+	"abl/internal/testing/rolestest"
 )
 
 // newTrialRig returns a Builder with a service next to its calls.
 func newTrialRig(t *testing.T, says string) *rig {
 	t.Helper()
 	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
-		prints(b, "end")
+		rolestest.Prints(b, "end")
 		return sandbox.Exit{}
 	})
-	r.engine.Scripts["abl-id-await"] = func(b sandbox.Box) sandbox.Exit {
-		r.engine.Print(trial, "no space\x1b[31m left\n")
-		r.engine.Print(b.Name, says+"\n")
+	r.Engine.Scripts["abl-id-await"] = func(b sandbox.Box) sandbox.Exit {
+		r.Engine.Print(trial, "no space\x1b[31m left\n")
+		r.Engine.Print(b.Name, says+"\n")
 		return sandbox.Exit{}
 	}
 	r.runner.Trial, r.job.Place = true, PlaceBuilder
@@ -37,7 +38,7 @@ const trial = "abl-id-trial-db"
 // journal are the calls of the engine that make and end a service, in order.
 func (r *rig) journal() string {
 	var all []string
-	for line := range strings.Lines(r.engine.Journal()) {
+	for line := range strings.Lines(r.Engine.Journal()) {
 		word, of, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if slices.Contains([]string{"Create", "Start", "Remove", "CopyIn"}, word) && (strings.HasPrefix(of, trial) || of == "abl-id-await" || of == "abl-id-p1-build-1.1") {
 			all = append(all, word+" "+strings.TrimPrefix(of, "abl-id-"))
@@ -59,8 +60,8 @@ func TestTrials(t *testing.T) {
 	if got := r.journal(); got != want {
 		t.Errorf("the engine was asked for\n%s, want\n%s", got, want)
 	}
-	r.wantLeft("abl-id-holder-builder", "abl-id-holder-trial-db", "abl-id-listener", "abl-id-net-trial")
-	r.engine.Forget()
+	r.WantLeft("abl-id-holder-builder", "abl-id-holder-trial-db", "abl-id-listener", "abl-id-net-trial")
+	r.Engine.Forget()
 	r.run()
 	if got, want := r.journal(), "Remove p1-build-1.1, Remove trial-db"; got != want {
 		t.Errorf("once more it was asked for %s, want %s", got, want)
@@ -71,14 +72,14 @@ func TestTrials(t *testing.T) {
 func TestTrialsReach(t *testing.T) {
 	r := newTrialRig(t, `{"event":"ready"}`)
 	var service, call, await sandbox.Box
-	r.engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
-		service, _ = r.engine.Box(trial)
+	r.Engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
+		service, _ = r.Engine.Box(trial)
 		call = b
-		prints(b, "end")
+		rolestest.Prints(b, "end")
 		return sandbox.Exit{}
 	}
-	says := r.engine.Scripts["abl-id-await"]
-	r.engine.Scripts["abl-id-await"] = func(b sandbox.Box) sandbox.Exit { await = b; return says(b) }
+	says := r.Engine.Scripts["abl-id-await"]
+	r.Engine.Scripts["abl-id-await"] = func(b sandbox.Box) sandbox.Exit { await = b; return says(b) }
 	r.run()
 	for _, c := range []struct {
 		box           sandbox.Box
@@ -88,17 +89,17 @@ func TestTrialsReach(t *testing.T) {
 		{call, "abl-id-net-trial", "abl-id-holder-builder"},
 		{await, "abl-id-net-trial", "abl-id-holder-builder"},
 	} {
-		if got := showReach(sandbox.Reach{Endpoints: c.box.Reach.Through}); got != c.reach || c.box.Reach.Join != c.holder {
+		if got := rolestest.ShowReach(sandbox.Reach{Endpoints: c.box.Reach.Through}); got != c.reach || c.box.Reach.Join != c.holder {
 			t.Errorf("%s: %s by %s, want %s by %s", c.box.Name, got, c.box.Reach.Join, c.reach, c.holder)
 		}
 	}
 	r.runner.Gated = map[string]bool{PlaceBuilder: true}
 	for place, want := range map[string]string{PlaceBuilder: "abl-id-net-builder, abl-id-net-trial", placeTrial + "db": "abl-id-net-trial as db"} {
-		if got := showReach(r.runner.Reach(place)); got != want {
+		if got := rolestest.ShowReach(r.runner.Reach(place)); got != want {
 			t.Errorf("with a gateway %s is on %s, want %s", place, got, want)
 		}
 	}
-	if !service.Loose || !service.Below || service.Labels[sandbox.LabelCall] != r.job.Call.ID || service.Limits != someLimits {
+	if !service.Loose || !service.Below || service.Labels[sandbox.LabelCall] != r.job.Call.ID || service.Limits != rolestest.Limits {
 		t.Errorf("the service is %+v", service)
 	}
 }
@@ -107,14 +108,14 @@ func TestTrialsReach(t *testing.T) {
 func TestResumedCallKeepsItsTrials(t *testing.T) {
 	r := newTrialRig(t, `{"event":"ready"}`)
 	goes := make(chan bool)
-	r.engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
+	r.Engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
 		<-goes
-		prints(b, "end")
+		rolestest.Prints(b, "end")
 		return sandbox.Exit{}
 	}
-	must(t, r.runner.prepareNetwork(t.Context(), r.job, time.Now().Add(time.Hour)))
+	rolestest.Must(t, r.runner.prepareNetwork(t.Context(), r.job, time.Now().Add(time.Hour)))
 	r.begin()
-	r.engine.Forget()
+	r.Engine.Forget()
 	close(goes)
 	if o := r.run(); show(o) != "done 0" {
 		t.Errorf("the call is %s", show(o))
@@ -136,7 +137,7 @@ func TestTrialsFail(t *testing.T) {
 		t.Errorf("a name that nobody has: %v", err)
 	}
 	r = newTrialRig(t, `{"event":"ready"}`)
-	r.engine.Fail("CopyIn", 1, errors.New("no such folder"))
+	r.Engine.Fail("CopyIn", 1, errors.New("no such folder"))
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), `service "db": cannot copy a file to "/etc/db.conf", its folder must exist in the image: `) {
 		t.Errorf("without a folder: %v", err)
 	}
@@ -145,30 +146,7 @@ func TestTrialsFail(t *testing.T) {
 		t.Errorf("rubbish: %v", err)
 	}
 	r = newTrialRig(t, `{"event":"ready"}`)
-	if _, err := r.runner.Run(cancelled(t), r.job); !errors.Is(err, context.Canceled) || strings.Contains(r.journal(), "Create p1") {
+	if _, err := r.runner.Run(rolestest.Cancelled(t), r.job); !errors.Is(err, context.Canceled) || strings.Contains(r.journal(), "Create p1") {
 		t.Errorf("cancelled: %v, %s", err, r.journal())
-	}
-}
-
-// The rule lets a Builder on the network of its services, and nobody else.
-func TestTrialsAreTheBuildersAlone(t *testing.T) {
-	r := newRig(t, nil)
-	s := &Boxes{ID: "id", Trial: true, Gated: map[string]bool{PlaceBuilder: true}}
-	for name, c := range map[string]struct {
-		role   Role
-		holder string
-		ok     bool
-	}{
-		"the-Builder":          {Builder, PlaceBuilder, true},
-		"the-Verifier":         {Verifier, PlaceVerifier, false},
-		"a-call-that-is-alone": {Role{Alone: true}, PlaceBuilder, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			reach := joining(s.holder(c.holder), s.Reach(PlaceBuilder))
-			got := ofRole(c.role, r.runner.Project, "id", "dir", true).reach(reach)
-			if got.OK != c.ok {
-				t.Errorf("got %+v, want ok %t", got, c.ok)
-			}
-		})
 	}
 }

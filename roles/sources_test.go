@@ -11,6 +11,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/sandbox"
 	"abl/internal/state"
+	"abl/internal/testing/rolestest"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,14 +24,14 @@ func shown(t *testing.T, role Role) (state.Project, []sandbox.Mount) {
 		t.Fatal(err)
 	}
 	p := state.NewProject(root, "code/src", ".abl/tests")
-	rec := Record{p.Call("p1-build-1.1")}
+	rec := Record{Dir: p.Call("p1-build-1.1")}
 	for _, dir := range []string{p.Src + "/.git", p.Tests + "/.git", p.Specs(), rec.In(), p.Empty()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	write(t, rec.Stdout(), "")
-	write(t, rec.Stderr(), "")
+	rolestest.Write(t, rec.Stdout(), "")
+	rolestest.Write(t, rec.Stderr(), "")
 	return p, Mounts(role, p, rec)
 }
 
@@ -51,7 +52,7 @@ func TestSources(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(p.Root, path)); err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Join(p.Root, path), "gitdir: ../.git")
+			rolestest.Write(t, filepath.Join(p.Root, path), "gitdir: ../.git")
 		}
 	}
 	const call = ".abl/logs/calls/p1-build-1.1/"

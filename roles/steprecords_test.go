@@ -32,7 +32,7 @@ func keptCall(t *testing.T, p state.Project, key string, class outcome.Outcome) 
 	for _, err := range []error{
 		rec.Write("intent.json", Intent{Key: key, Image: "abl/tools:1", Agent: "scripted"}),
 		rec.SaveOutcome(Outcome{Key: key, Class: class, Model: "m", Report: "r.md"}),
-		rec.Write(boundaryFile, Boundary{Box: "box", Made: sandbox.Proof{
+		rec.Write("boundary.json", Boundary{Box: "box", Made: sandbox.Proof{
 			sandbox.Same("image", "abl/tools:1 sha256:abc", "abl/tools:1 sha256:abc"), sandbox.Same("state", "a", "b")}}),
 	} {
 		if err != nil {
@@ -47,7 +47,7 @@ func keptRun(t *testing.T, p state.Project, key, name string, n int, output stri
 	dir := filepath.Join(p.Call(key), replayDir+name)
 	put(t, dir, "stdout", output)
 	k := keptReplay{At: time.Unix(int64(n), 0), Against: TheApp, Replayed: out}
-	if err := (Record{dir}).Write(replayFile, k); err != nil {
+	if err := (Record{Dir: dir}).Write(replayFile, k); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -113,7 +113,7 @@ func TestForgetReplays(t *testing.T) {
 	make := func() {
 		keptRun(t, p, key, "app-2", 1, "", Replayed{})
 		keptRun(t, p, key, "phase1-app-1", 2, "", Replayed{})
-		if err := (Record{p.Call(key)}).Write(RegressionFile, map[string]string{"verdict": "pass"}); err != nil {
+		if err := (Record{Dir: p.Call(key)}).Write(RegressionFile, map[string]string{"verdict": "pass"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +130,7 @@ func TestForgetReplays(t *testing.T) {
 		for _, r := range replays {
 			got += r.Name + " "
 		}
-		if _, ok, err := Read[map[string]string](Record{p.Call(key)}, RegressionFile); ok && err == nil {
+		if _, ok, err := Read[map[string]string](Record{Dir: p.Call(key)}, RegressionFile); ok && err == nil {
 			got += "regression "
 		}
 		if got != want {

@@ -22,11 +22,17 @@ var ErrKilled = errors.New("a container was ended from outside")
 // maxLine is the maximum size of a container's first line in bytes.
 const maxLine = 256 << 10
 
+// Create creates the container. The caller compares it with what the engine must report.
+func (c Container) Create(ctx context.Context) error {
+	_, err := c.Engine.Create(ctx, c.Box)
+	return HolderEnded(ctx, c.Engine, c.Reach.Join, err)
+}
+
 // Make creates the container and compares it with what the engine must report. It removes a container that
 // differs. It is for containers in which no program checks the boundary from inside.
 func (c Container) Make(ctx context.Context) error {
-	if _, err := c.Engine.Create(ctx, c.Box); err != nil {
-		return HolderEnded(ctx, c.Engine, c.Reach.Join, err)
+	if err := c.Create(ctx); err != nil {
+		return err
 	}
 	expected := &c.Box
 	if c.Expected != nil {

@@ -93,7 +93,7 @@ func (h Home) Abandon(s State) error {
 	if err := errors.Join(err, ierr); err != nil || ended || !begun {
 		return err
 	}
-	return rec.Stop(outcome.Interrupted)
+	return rec.Stop(roles.Stopped{Class: outcome.Interrupted})
 }
 
 // Cycle returns the folder of a cycle of the current session.

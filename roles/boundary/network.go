@@ -24,12 +24,12 @@ type Prober struct {
 }
 
 const (
-	probeTime = time.Minute      // for the whole probe
-	boxLife   = 90 * time.Second // after which a container ends without abl
-	peerPort  = "9000"
-	userID    = "10009:10009"
-	maxLine   = 256 << 10
-	engineMS  = 100 // minimum time that a probe waits for a response
+	tryTime  = time.Minute      // for the whole of Try
+	boxLife  = 90 * time.Second // after which a container ends without abl
+	peerPort = "9000"
+	userID   = "10009:10009"
+	maxLine  = 256 << 10
+	engineMS = 100 // minimum time that a probe waits for a response
 )
 
 // prober is one run of a Prober.
@@ -42,10 +42,10 @@ type prober struct {
 // Try creates networks and returns what the probes found. It fails if it could not be tried. It
 // removes everything from the engine.
 func (p Prober) Try(ctx context.Context) (proof sandbox.Proof, err error) {
-	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	defer func() {
-		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
+		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), tryTime)
 		defer cancel()
 		err = errors.Join(err, p.sweep(tidy))
 	}()
@@ -176,7 +176,7 @@ func (r *prober) strangers(ctx context.Context) (all []string, err error) {
 // run starts a container and returns the first line of its output.
 func (r *prober) run(ctx context.Context, box sandbox.Box) ([]byte, error) {
 	c := sandbox.Container{Engine: r.Engine, Box: box}
-	if _, err := r.Engine.Create(ctx, box); err != nil {
+	if err := c.Create(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.Start(ctx); err != nil {

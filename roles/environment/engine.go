@@ -96,13 +96,14 @@ func sees(ctx context.Context, boxes *roles.Boxes, dir string) error {
 	defer os.Remove(name)
 	box := boxes.Tool("sees", boxes.Labels("helper", "", "", time.Now().Add(time.Minute)), "none")
 	box.Mounts = []sandbox.Mount{{What: sandbox.CallIn, Source: name, Target: helper.In, ReadOnly: true}}
-	if err := boxes.Engine.Remove(ctx, box.Name); err != nil {
+	c := sandbox.Container{Engine: boxes.Engine, Box: box}
+	if err := c.Remove(ctx); err != nil {
 		return err
 	}
-	_, err := boxes.Engine.Create(ctx, box)
+	err := c.Create(ctx)
 	switch {
 	case err == nil:
-		return boxes.Engine.Remove(context.WithoutCancel(ctx), box.Name)
+		return c.Remove(context.WithoutCancel(ctx))
 	case errors.Is(err, sandbox.ErrUnreachable), errors.Is(err, sandbox.ErrNoImage), ctx.Err() != nil:
 		return err
 	}

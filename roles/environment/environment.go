@@ -278,7 +278,7 @@ func (e *Environment) leave(ctx context.Context, stopping bool) (string, error) 
 	if live == "" || err != nil || !stopping {
 		return live, err
 	}
-	return "", roles.Record{Dir: e.Project.Call(live)}.Stop(outcome.Interrupted)
+	return "", roles.Record{Dir: e.Project.Call(live)}.Stop(roles.Stopped{Class: outcome.Interrupted})
 }
 
 // limits returns the resource limits of containers that run agents, apps and tests.

@@ -206,7 +206,7 @@ func (s *Project) Starts() ([]Call, error) {
 		c.KeyParts, _ = roles.ParseKey(name)
 		c.Key = name
 		c.Round, c.Iteration = placeOf(f.Phase(c.Phase), c.Step)
-		for _, rec := range append(c.Record.EarlierReplays(), c.Record) {
+		for _, rec := range append(roles.Earlier(c.Record), c.Record) {
 			if log, err := os.Lstat(rec.App().Output()); err == nil { // the app's own start comes last
 				c.Record, c.Begun = rec, log.ModTime()
 			}

@@ -263,7 +263,7 @@ func (s *Project) KeepAtRest(f *state.File) (err error) {
 func (s *Project) Abandon(f *state.File) (err error) {
 	for _, rec := range s.atRest(f) {
 		if _, begun, ierr := rec.Intent(); ierr == nil && begun {
-			err = errors.Join(err, rec.Stop(outcome.Interrupted))
+			err = errors.Join(err, rec.Stop(roles.Stopped{Class: outcome.Interrupted}))
 		}
 	}
 	return err

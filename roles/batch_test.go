@@ -1,0 +1,31 @@
+package roles
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"abl/internal/testing/rolestest"
+)
+
+// A link in a record, as a repository may bring one, is replaced and never written through.
+func TestInputFollowsNoLink(t *testing.T) {
+	rec, outside := Record{Dir: t.TempDir()}, filepath.Join(t.TempDir(), "outside")
+	rolestest.Must(t, os.WriteFile(outside, []byte("kept"), 0o600))
+	for name, create := range map[string]func(path string) error{
+		"output":   func(path string) error { return (&Boxes{}).createFiles(path) },
+		"readable": func(path string) error { return writeInput(rec, map[string][]byte{"x": nil}, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(rec.Dir, name)
+			for _, at := range []string{path, path + ".new", rec.In()} {
+				rolestest.Must(t, os.RemoveAll(at))
+				rolestest.Must(t, os.Symlink(outside, at))
+			}
+			rolestest.Must(t, create(path))
+			if got, err := os.ReadFile(outside); string(got) != "kept" || err != nil {
+				t.Errorf("the file behind the link holds %q, %v, want kept", got, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"abl/internal/helper"
+	"abl/internal/hostfs"
+	"abl/internal/sandbox"
+	"abl/internal/testing/failpoint"
+	"abl/roles/agent"
+)
+
+// writeFiles writes the call's input, and the two empty files for its output. The prompt is
+// empty for a program that abl only starts.
+func (r *Runner) writeFiles(j Job, rec Record, cmd agent.Command, prompt string, deadline time.Time) error {
+	if prompt != "" {
+		var err error
+		if prompt, err = agent.Prompt(j.Agent, j.Call, prompt); err != nil {
+			return err
+		}
+	}
+	spec := helper.RunSpec{
+		Argv:     cmd.Argv,
+		Dir:      path.Join(j.Role.Dir, j.Role.Within),
+		Stdout:   helper.Out,
+		Stderr:   helper.Err,
+		Deadline: deadline.Unix(),
+		Probe:    helper.Probe,
+		LimitMS:  j.Limit.Milliseconds(),
+	}
+	files := map[string][]byte{}
+	if prompt != "" {
+		files[path.Base(helper.Prompt)], spec.Stdin = []byte(prompt), helper.Prompt
+	}
+	maps.Copy(files, cmd.Files)
+	maps.Copy(files, j.Files)
+	j.Cmds.Reports = helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports)
+	return errors.Join(writeInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}),
+		r.createFiles(rec.Stdout(), rec.Stderr()))
+}
+
+// pointLast makes the role's last.log a link to this call's output.
+func (r *Runner) pointLast(j Job, rec Record) error {
+	last := r.Project.LastLog(j.Role.Name)
+	if err := os.Remove(last); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	target, err := filepath.Rel(filepath.Dir(last), rec.Stdout())
+	return errors.Join(err, os.Symlink(target, last))
+}
+
+// Shell creates a container like the one of the call, with a terminal for the user instead of
+// the agent and without a key. It returns the container's name. The caller starts and removes
+// the container.
+func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
+	rec := Record{Dir: r.Project.Call(j.Call.ID)}
+	cmd := agent.Command{
+		Argv: []string{"/bin/bash", "--norc"},
+		Env:  map[string]string{"TERM": "xterm-256color", "PS1": j.Role.Name + " \\w $ "},
+	}
+	deadline := time.Now().Add(12 * time.Hour)
+	if err := r.writeFiles(j, rec, cmd, "", deadline); err != nil {
+		return "", fmt.Errorf("cannot prepare a shell: %w", err)
+	}
+	if err := r.prepareNetwork(ctx, j, deadline); err != nil {
+		return "", err
+	}
+	box := r.boxFor(j, rec, cmd, deadline)
+	box.Argv, box.Term = cmd.Argv, true
+	box.Labels[sandbox.LabelKind] = "shell"
+	if err := checkSources(r.Project, box.Mounts); err != nil {
+		return "", err
+	}
+	rules := ofRole(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0)
+	if err := rules.check(box).Err(); err != nil {
+		return "", fmt.Errorf("container %q: %w", box.Name, err)
+	}
+	c := r.container(box)
+	c.Expected = new(rules.expected(box))
+	if err := c.Replace(ctx); err != nil {
+		return "", fmt.Errorf("cannot create the %s's container: %w", j.Role.Name, err)
+	}
+	return box.Name, nil
+}
+
+// prepareFiles removes the stale files of the workspace and writes the call's files.
+func (r *Runner) prepareFiles(j Job, rec Record, cmd agent.Command, deadline time.Time) error {
+	for _, name := range j.Stale {
+		if err := hostfs.Remove(j.Role.Workspace(r.Project), name); err != nil {
+			return fmt.Errorf("cannot remove the earlier %s: %w", name, err)
+		}
+	}
+	if j.Stale != nil {
+		failpoint.Here("failed_specs.gone")
+	}
+	prompt, projectMap, err := j.Prompt()
+	if err == nil && projectMap != "" {
+		err = hostfs.Write(r.Project.Map(), []byte(projectMap), 0o644)
+	}
+	if err != nil {
+		return err
+	}
+	return r.writeFiles(j, rec, cmd, prompt, deadline)
+}
+
+// boxFor describes the call's container.
+func (r *Runner) boxFor(j Job, rec Record, cmd agent.Command, deadline time.Time) sandbox.Box {
+	box := r.worker(j.Call.ID, j.Image, j.Place, r.Labels("role", j.Role.Name, j.Call.ID, deadline))
+	box.Labels[sandbox.LabelPhase] = strconv.Itoa(j.Call.Phase)
+	box.Env = append(box.Env,
+		"ABL_PHASE="+strconv.Itoa(j.Call.Phase),
+		"ABL_ITERATION="+strconv.Itoa(j.Call.Iteration),
+		"ABL_SPECS="+helper.Specs)
+	for _, k := range slices.Sorted(maps.Keys(cmd.Env)) {
+		box.Env = append(box.Env, k+"="+cmd.Env[k])
+	}
+	box.Env = append(box.Env, j.Env...)
+	box.Argv, box.Dir = []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, j.Role.Dir
+	box.Mounts, box.Tmpfs = Mounts(j.Role, r.Project, rec), r.Spaces.tmpfs(j.Role)
+	return box
+}

@@ -1,0 +1,85 @@
+package roles
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"abl/internal/state"
+)
+
+// underWay is the prefix of a record's name while its replay runs.
+const underWay = "replaying-"
+
+// sweepReplays removes the records of replays during which abl was killed.
+func sweepReplays(call string) error {
+	names, err := readNames(call)
+	for _, name := range names {
+		if strings.HasPrefix(name, underWay) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(call, name)))
+		}
+	}
+	return err
+}
+
+// replayFile contains the result of a replay, in the replay's record. replayDir is the prefix of
+// the names of such records.
+const (
+	replayFile = "replay.json"
+	replayDir  = "replay-"
+)
+
+// keptReplay is the content of replayFile.
+type keptReplay struct {
+	At      time.Time `json:"at"`
+	Against Against   `json:"against"`
+	Commit  string    `json:"commit,omitempty"`
+	Replayed
+}
+
+// saveReplay writes the result of a replay.
+func (r *Replayer) saveReplay(p Replay, at time.Time, out Replayed) error {
+	k := keptReplay{At: at, Against: p.Against, Commit: p.Commit, Replayed: out}
+	if err := r.App.Safe.Clean(&k); err != nil {
+		return err
+	}
+	return Record{Dir: r.App.Project.Call(p.Key)}.Write(replayFile, k)
+}
+
+// order is the order of replays in a report.
+var order = []Against{TheApp, NoApp, Empty, Trouble}
+
+// ForgetReplays deletes the results of a call's replays before they are repeated: an abl that
+// was killed may have made others. earlier selects the replays of earlier phases' tests.
+func ForgetReplays(p state.Project, key string, earlier bool) error {
+	names, err := replaysOf(p, key)
+	if earlier {
+		err = errors.Join(err, Record{Dir: p.Call(key)}.forget(RegressionFile))
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, replayDir+"phase") == earlier {
+			err = errors.Join(err, Record{Dir: filepath.Join(p.Call(key), name)}.forget(replayFile))
+		}
+	}
+	return err
+}
+
+// replaysOf returns the names of the records of a call's replays.
+func replaysOf(p state.Project, key string) ([]string, error) {
+	names, err := readNames(p.Call(key))
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, replayDir) }), err
+}
+
+// Earlier returns the records of the replays of earlier phases' tests before a call.
+func Earlier(r Record) (all []Record) {
+	names, _ := readNames(r.Dir) // an unreadable record is not shown
+	for _, name := range names {
+		if strings.HasPrefix(name, replayDir+"phase") {
+			all = append(all, Record{Dir: filepath.Join(r.Dir, name)})
+		}
+	}
+	return all
+}
