@@ -11,6 +11,7 @@ import (
 	"abl/internal/state"
 	"abl/orchestrator/evidence"
 	"abl/roles"
+	"abl/roles/replay"
 )
 
 // requirements returns the specs and contracts that a verdict is about now.
@@ -67,7 +68,7 @@ func (l *Loop) keepAudit(was, now state.Phase, h Happened) error {
 	if f.Verdict == Pass {
 		r.Commits.Tag = passedTag(l.Number)
 	}
-	if r.Calls, r.Replays, err = roles.Trail(l.Project, l.Number, was.Step); err != nil {
+	if r.Calls, r.Replays, err = replay.Trail(l.Project, l.Number, was.Step); err != nil {
 		return err
 	}
 	r.Calls = append([]audit.Call{}, r.Calls...) // never null

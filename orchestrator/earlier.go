@@ -11,6 +11,7 @@ import (
 	"abl/internal/state"
 	"abl/orchestrator/evidence"
 	"abl/roles"
+	"abl/roles/replay"
 )
 
 // regress replays the tests of earlier phases, in the versions with which those phases passed,
@@ -19,7 +20,7 @@ func (v turn) regress(ctx context.Context) (entries []failedspecs.Entry, failed 
 	if v.Replay == nil || v.Number == 1 {
 		return nil, "", nil
 	}
-	if err := roles.ForgetReplays(v.Project, v.key, true); err != nil {
+	if err := replay.ForgetReplays(v.Project, v.key, true); err != nil {
 		return nil, "", err
 	}
 	var suites []evidence.Suite

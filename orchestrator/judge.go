@@ -14,6 +14,7 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/evidence"
 	"abl/roles"
+	"abl/roles/replay"
 )
 
 // judge decides the verdict on the Verifier's call, records the finding and commits the tests. It
@@ -91,7 +92,7 @@ func (v turn) finding(ctx context.Context) (f Finding, err error) {
 	}
 	f = Decide(ev)
 	if v.Replay != nil && !f.ByReplay && ev.Class == outcome.Done {
-		if err := roles.ForgetReplays(v.Project, v.key, false); err != nil {
+		if err := replay.ForgetReplays(v.Project, v.key, false); err != nil {
 			return f, err
 		}
 		found, err := v.replayTests(ctx, claims(f.Entries))

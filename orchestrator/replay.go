@@ -14,11 +14,12 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/evidence"
 	"abl/roles"
+	"abl/roles/replay"
 )
 
 // Replays runs saved tests again, without an agent.
 type Replays interface {
-	Run(context.Context, roles.Replay) (roles.Replayed, error)
+	Run(context.Context, replay.Job) (replay.Result, error)
 	AtOnce() int // how many can run at a time, each against its own app
 }
 
@@ -125,10 +126,10 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 // alterOnce runs some of these replays in parallel. It returns the time of the longest one, 0 if an
 // app did not start or a replay failed.
 func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.Alteration, limit time.Duration) (longest time.Duration, err error) {
-	runs, errs := make([]roles.Replayed, len(all)), make([]error, len(all))
+	runs, errs := make([]replay.Result, len(all)), make([]error, len(all))
 	var running sync.WaitGroup
 	for i, a := range all {
-		replay := roles.Replay{Against: roles.TheApp, Limit: limit, Altering: s.Altering(a), Beside: i}
+		replay := replay.Job{Against: replay.TheApp, Limit: limit, Altering: s.Altering(a), Beside: i}
 		running.Go(func() {
 			runs[i], _, errs[i] = v.replay(ctx, fmt.Sprintf("altered-%d", len(s.Altered)+i+1), replay, mostFaults)
 		})
@@ -170,7 +171,7 @@ func (v turn) rerunOnce(ctx context.Context, commit string, s *evidence.Suite) (
 	if s.Name != "" {
 		name = strings.TrimSuffix(s.Name, "/passed") + "-" + name
 	}
-	run, text, err := v.replay(ctx, name, roles.Replay{Commit: commit, Against: roles.TheApp, Limit: maxReplayTime},
+	run, text, err := v.replay(ctx, name, replay.Job{Commit: commit, Against: replay.TheApp, Limit: maxReplayTime},
 		mostFaults)
 	if err != nil || run.AppFailed != "" {
 		return 0, run.AppFailed, err
@@ -185,7 +186,7 @@ const mostFaults = 2
 
 // replay runs one replay. Its record is in the folder of the turn's call. If a fault ends it, replay
 // repeats it at most again times. text is its result in one line.
-func (v turn) replay(ctx context.Context, name string, r roles.Replay, again int) (run roles.Replayed, text string, err error) {
+func (v turn) replay(ctx context.Context, name string, r replay.Job, again int) (run replay.Result, text string, err error) {
 	r.Key, r.Source = v.key+"/replay-"+name, v.p.SrcCommit
 	r.Cmds = v.Jobs.Commands(roles.Verifier, *v.p, roles.Up{})
 	if v.p.Recheck && r.Commit == "" {
@@ -215,7 +216,7 @@ func (v turn) replay(ctx context.Context, name string, r roles.Replay, again int
 }
 
 // asEvidence converts a replay. The output of a replay that a fault ended is ignored.
-func asEvidence(r roles.Replayed) evidence.Run {
+func asEvidence(r replay.Result) evidence.Run {
 	if r.Fault {
 		return evidence.Run{TAP: tap.Parse(nil, false), Gone: r.Gone, Fault: true}
 	}
@@ -239,18 +240,18 @@ func asEvidence(r roles.Replayed) evidence.Run {
 // ended, and adds them to the suite. giveUp stops the others and waits for their end.
 func (v turn) startNullRuns(ctx context.Context, claims evidence.Claims, commit, name string) (within func(time.Duration, *evidence.Suite) error, giveUp func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	var against []roles.Against
+	var against []replay.Against
 	switch {
 	case len(claims) > 0:
 	case v.NoNull != "":
-		against = []roles.Against{roles.NoApp}
+		against = []replay.Against{replay.NoApp}
 	default:
-		against = []roles.Against{roles.NoApp, roles.Empty, roles.Trouble}
+		against = []replay.Against{replay.NoApp, replay.Empty, replay.Trouble}
 	}
 	cut, runs, errs := make(chan struct{}), make([]evidence.Run, len(against)), make([]error, len(against))
 	var running sync.WaitGroup
 	begun := time.Now()
-	start := func(i int, r roles.Replay, again int) {
+	start := func(i int, r replay.Job, again int) {
 		r.Commit, r.Against = commit, against[i]
 		running.Go(func() {
 			run, _, err := v.replay(ctx, name+string(r.Against), r, again)
@@ -258,7 +259,7 @@ func (v turn) startNullRuns(ctx context.Context, claims evidence.Claims, commit,
 		})
 	}
 	for i := range against {
-		start(i, roles.Replay{Limit: maxReplayTime, Cut: cut}, 0)
+		start(i, replay.Job{Limit: maxReplayTime, Cut: cut}, 0)
 	}
 	within = func(limit time.Duration, s *evidence.Suite) error {
 		timer := time.AfterFunc(limit-time.Since(begun), func() { close(cut) })
@@ -267,11 +268,11 @@ func (v turn) startNullRuns(ctx context.Context, claims evidence.Claims, commit,
 		for i, run := range runs {
 			if run.Fault { // the repetition gets the full time
 				v.say(v.p, "replay "+name+string(against[i])+" proves nothing, abl repeats it: "+run.Gone)
-				start(i, roles.Replay{Limit: limit}, mostFaults-1)
+				start(i, replay.Job{Limit: limit}, mostFaults-1)
 			}
 		}
 		running.Wait()
-		into := map[roles.Against]**evidence.Run{roles.NoApp: &s.Away, roles.Empty: &s.Empty, roles.Trouble: &s.Broken}
+		into := map[replay.Against]**evidence.Run{replay.NoApp: &s.Away, replay.Empty: &s.Empty, replay.Trouble: &s.Broken}
 		for i, a := range against {
 			*into[a] = &runs[i]
 		}

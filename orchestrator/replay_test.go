@@ -20,6 +20,7 @@ import (
 	"abl/orchestrator/evidence"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/replay"
 )
 
 // tests answers replays: by what the tests are run against and how often they
@@ -32,13 +33,13 @@ type tests struct {
 	order   []string // sorted: some are made at the same time
 	from    []string // commits that the app was started from
 	late    map[string]bool
-	altered func(roles.Replay) string             // what they say to altered answers
-	watch   func(roles.Replay) []witness.Exchange // what a witness sees of a replay against the app, nil for nobody there
+	altered func(replay.Job) string             // what they say to altered answers
+	watch   func(replay.Job) []witness.Exchange // what a witness sees of a replay against the app, nil for nobody there
 }
 
 func (s *tests) AtOnce() int { return 1 }
 
-func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
+func (s *tests) Run(_ context.Context, r replay.Job) (replay.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.from = append(s.from, r.Source)
@@ -46,7 +47,7 @@ func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
 	if r.Altering != nil && len(r.Altering.Answers) > 0 {
 		what = "altered"
 	}
-	if r.Commit != "" && r.Against == roles.TheApp {
+	if r.Commit != "" && r.Against == replay.TheApp {
 		what = strings.TrimPrefix(r.Commit, "tests of ")
 	}
 	if s.runs == nil {
@@ -60,18 +61,18 @@ func (s *tests) Run(_ context.Context, r roles.Replay) (roles.Replayed, error) {
 	}
 	if len(all) == 0 {
 		s.t.Errorf("nobody expects a replay against %s", what)
-		return roles.Replayed{}, nil
+		return replay.Result{}, nil
 	}
 	out := all[min(s.runs[what], len(all)-1)]
 	s.runs[what]++
 	if failed, ok := strings.CutPrefix(out, "app: "); ok {
-		return roles.Replayed{AppFailed: failed}, nil
+		return replay.Result{AppFailed: failed}, nil
 	}
 	if gone, ok := strings.CutPrefix(out, "fault: "); ok {
-		return roles.Replayed{Gone: gone, Fault: true, Output: []byte(suite(1, "--"))}, nil
+		return replay.Result{Gone: gone, Fault: true, Output: []byte(suite(1, "--"))}, nil
 	}
-	done := roles.Replayed{Output: []byte(out), Took: time.Second, Late: s.late[what]}
-	if done.Watched = s.watch != nil && r.Against == roles.TheApp; done.Watched {
+	done := replay.Result{Output: []byte(out), Took: time.Second, Late: s.late[what]}
+	if done.Watched = s.watch != nil && r.Against == replay.TheApp; done.Watched {
 		done.Record = s.watch(r)
 	}
 	return done, nil
@@ -172,7 +173,7 @@ func TestWitnessDecides(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
 			replays := &tests{t: t, says: map[string][]string{"app": {suite(1, "++")}, "no app": {suite(1, "--")}}}
-			replays.watch = func(roles.Replay) []witness.Exchange { return c.seen }
+			replays.watch = func(replay.Job) []witness.Exchange { return c.seen }
 			l, p := w.toJudge(replays)
 			w.commits["src"], p.SrcCommit = []string{"a 1111"}, "1111"
 			f, err := w.judged(l, p)
@@ -262,9 +263,9 @@ type endsAt struct {
 	at string
 }
 
-func (d endsAt) Run(ctx context.Context, r roles.Replay) (roles.Replayed, error) {
+func (d endsAt) Run(ctx context.Context, r replay.Job) (replay.Result, error) {
 	if strings.HasSuffix(r.Key, d.at) {
-		return roles.Replayed{}, errors.New("killed")
+		return replay.Result{}, errors.New("killed")
 	}
 	return d.tests.Run(ctx, r)
 }

@@ -102,7 +102,7 @@ func TestCancelledWhileTheAppStarts(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	l := w.loop()
-	l.App = app{func(ctx context.Context) error {
+	l.App = fakeApp{func(ctx context.Context) error {
 		cancel(errHangup)
 		return fmt.Errorf("cannot start the app's container: %w", ctx.Err())
 	}}
@@ -118,13 +118,13 @@ func TestCancelledWhileTheAppStarts(t *testing.T) {
 }
 
 // app is one whose start does something else.
-type app struct{ up func(context.Context) error }
+type fakeApp struct{ up func(context.Context) error }
 
-func (a app) Up(ctx context.Context, _, _ string) (roles.Up, error) { return roles.Up{}, a.up(ctx) }
-func (app) Prepared(context.Context, string) (string, error) {
+func (a fakeApp) Up(ctx context.Context, _, _ string) (roles.Up, error) { return roles.Up{}, a.up(ctx) }
+func (fakeApp) Prepared(context.Context, string) (string, error) {
 	return "", nil
 }
-func (app) Down(context.Context, string) error { return nil }
+func (fakeApp) Down(context.Context, string) error { return nil }
 
 // An app that does not come up is a failed contract, without a Verifier.
 func TestAppThatDoesNotStart(t *testing.T) {

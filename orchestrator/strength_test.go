@@ -10,7 +10,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/internal/witness"
-	"abl/roles"
+	"abl/roles/replay"
 )
 
 // Tests that pass have to notice when the answers that fit their contracts are others, for as long as
@@ -109,13 +109,13 @@ func watchedTests(t *testing.T, empty, looksAt string) *tests {
 	no := []string{suite(1, "--")}
 	says := map[string][]string{"app": {suite(1, "++")}, "no app": no, "empty": {suite(1, empty)}, "500": no}
 	exchanges := []witness.Exchange{{Method: "GET", Target: "/1/1", Status: 200}, {Method: "GET", Target: "/1/2", Status: 404}}
-	altered := func(r roles.Replay) (is [3]bool) {
+	altered := func(r replay.Job) (is [3]bool) {
 		for i, x := range exchanges {
 			is[i+1] = r.Altering != nil && slices.ContainsFunc(r.Altering.Answers, func(one witness.Altered) bool { return one.Claim.Fits(x) })
 		}
 		return is
 	}
-	return &tests{t: t, says: says, altered: func(r roles.Replay) string {
+	return &tests{t: t, says: says, altered: func(r replay.Job) string {
 		results := []byte("++")
 		for i, contract := range looksAt {
 			if altered(r)[contract-'0'] {
@@ -123,7 +123,7 @@ func watchedTests(t *testing.T, empty, looksAt string) *tests {
 			}
 		}
 		return suite(1, string(results))
-	}, watch: func(r roles.Replay) (all []witness.Exchange) {
+	}, watch: func(r replay.Job) (all []witness.Exchange) {
 		for i, x := range exchanges {
 			x.Altered = altered(r)[i+1]
 			all = append(all, x)

@@ -36,9 +36,9 @@ type App struct {
 	place string // "" is PlaceApp; other copies of the app run at other places
 }
 
-// beside returns the same app at the n-th place, from 0, so that several copies run at the same
+// Beside returns the same app at the n-th place, from 0, so that several copies run at the same
 // time.
-func (a *App) beside(n int) *App {
+func (a *App) Beside(n int) *App {
 	if n == 0 {
 		return a
 	}
@@ -47,8 +47,8 @@ func (a *App) beside(n int) *App {
 	return &other
 }
 
-// at returns the app's place.
-func (a *App) at() string { return cmp.Or(a.place, PlaceApp) }
+// Place returns the app's place.
+func (a *App) Place() string { return cmp.Or(a.place, PlaceApp) }
 
 // Up describes a running app for its Verifier.
 type Up struct {
@@ -67,10 +67,10 @@ func (u Up) Why() string { return withPrinted(u.Failed, u.Printed) }
 func (a *App) dir(key string) string { return filepath.Join(a.Project.Call(key), "app") }
 
 // box returns the engine's name of the app's container.
-func (a *App) box() string { return a.name(a.at()) }
+func (a *App) box() string { return a.Name(a.Place()) }
 
 // volume returns the engine's name of one of the app's volumes: scratch or tree.
-func (a *App) volume(what string) string { return a.name(a.at() + "-" + what) }
+func (a *App) volume(what string) string { return a.Name(a.Place() + "-" + what) }
 
 // Up starts the app from a commit of the source, "" for the last one, and waits until it is ready
 // or has failed. It attaches to an app that an earlier abl started for the same call. If something
@@ -84,7 +84,7 @@ func (a *App) Up(ctx context.Context, key, commit string) (up Up, err error) {
 
 // repeated calls do again if its container is ended from outside, at most maxStarts times in all.
 func (a *App) repeated(ctx context.Context, key string, do func() error) (err error) {
-	for left := maxStarts - 1; ; left-- {
+	for left := MaxStarts - 1; ; left-- {
 		if err = do(); !errors.Is(err, sandbox.ErrKilled) || left == 0 || ctx.Err() != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 			return up, err
 		}
 		if failed != "" {
-			up := a.up(a.Spec)
+			up := a.Describe(a.Spec)
 			up.Printed = by.printed(a)
 			log := Record{Dir: a.dir(key)}.Output()
 			if err := errors.Join(os.MkdirAll(a.dir(key), 0o755), hostfs.Write(log, []byte(up.Printed+"\n"), 0o644)); err != nil {
@@ -142,12 +142,12 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 	}
 	spec, ok, err := a.readBrokerSpec(key)
 	if err == nil && ok {
-		err = a.proving(key, sandbox.Box{Name: a.box()}).after(ctx, false)
+		err = a.proving(key, sandbox.Box{Name: a.box()}).ReadProof(ctx, false)
 	}
-	return a.up(spec), ok, err
+	return a.Describe(spec), ok, err
 }
 
-func (a *App) up(spec helper.BrokerSpec) Up {
+func (a *App) Describe(spec helper.BrokerSpec) Up {
 	return Up{
 		Broker: fmt.Sprintf("http://%s:%d", helper.AppAlias, helper.BrokerPort),
 		Token:  spec.Token,
@@ -156,10 +156,10 @@ func (a *App) up(spec helper.BrokerSpec) Up {
 }
 
 func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err error) {
-	if err := a.Holder(ctx, a.at()); err != nil {
+	if err := a.Holder(ctx, a.Place()); err != nil {
 		return Up{}, err
 	}
-	defer func() { err = a.holderEnded(ctx, a.at(), err) }()
+	defer func() { err = a.HolderEnded(ctx, a.Place(), err) }()
 	spec, err := a.writeBrokerSpec(key)
 	if err != nil {
 		return Up{}, err
@@ -167,7 +167,7 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 	until, whole := time.Unix(spec.Deadline, 0), context.WithoutCancel(ctx)
 	a.emit(key, state.Event{Kind: state.AppStart})
 	for _, step := range []func() error{
-		func() error { return a.startServices(whole, placeService, a.Services, key, until) }, // its broker waits for them
+		func() error { return a.StartServices(whole, PlaceService, a.Services, key, until) }, // its broker waits for them
 		func() error { return a.volumes(whole, key, until, from) },
 		func() error { return a.fill(whole, key, until, from) },
 	} {
@@ -183,22 +183,22 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 		failpoint.Here("app.created")
 		return ctx.Err()
 	}
-	return a.up(spec), proof.launch(ctx, created, func() error { return nil })
+	return a.Describe(spec), proof.Launch(ctx, created, func() error { return nil })
 }
 
 // Down removes the app of a call with its services and volumes, and cleans its output.
 func (a *App) Down(ctx context.Context, key string) error {
-	if err := errors.Join(a.noteEnd(ctx, key), a.remove(ctx)); err != nil {
+	if err := errors.Join(a.NoteEnd(ctx, key), a.remove(ctx)); err != nil {
 		return err
 	}
-	return cleanAll(a.Safe, a.dir(key), "app.log", "events")
+	return CleanOutput(a.Safe, a.dir(key), "app.log", "events")
 }
 
 func (a *App) remove(ctx context.Context) error {
 	a.unwatchDisk()
-	err := errors.Join(a.Engine.Remove(ctx, a.box()), a.removeServices(ctx, placeService, a.Services))
+	err := errors.Join(a.Engine.Remove(ctx, a.box()), a.RemoveServices(ctx, PlaceService, a.Services))
 	_, serr := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume",
-		sandbox.LabelRole: a.at()}, nil)
+		sandbox.LabelRole: a.Place()}, nil)
 	if err = errors.Join(err, serr); err != nil {
 		return fmt.Errorf("cannot remove the app: %w", err)
 	}
@@ -210,19 +210,19 @@ func (a *App) remove(ctx context.Context) error {
 // source or its log outgrows the bounds of a call, or if a disk has too little room. The reason is
 // in the app's record and is reported to the user.
 func (a *App) watchDisk(ctx context.Context, key string) {
-	w := spill{volume: a.volume("scratch"), files: map[string]int64{
+	w := Writes{Volume: a.volume("scratch"), Files: map[string]int64{
 		filepath.Join(a.dir(key), "app.log"): helper.LogMax + maxEvents,
 		filepath.Join(a.dir(key), "events"):  maxEvents,
 	}}
 	if a.Copy != "overlay" { // the volume already contains the source
-		w.was, _ = a.Engine.Usage(ctx, w.volume)
+		w.Before, _ = a.Engine.Usage(ctx, w.Volume)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
-	a.watching.Store(a.box(), func() { cancel(); <-done })
+	a.Watching.Store(a.box(), func() { cancel(); <-done })
 	go func() {
 		defer close(done)
-		why, full := a.overflow(ctx, w)
+		why, full := a.Overflow(ctx, w)
 		if why == "" {
 			return
 		}
@@ -240,7 +240,7 @@ func (a *App) watchDisk(ctx context.Context, key string) {
 }
 
 func (a *App) unwatchDisk() {
-	if end, watched := a.watching.LoadAndDelete(a.box()); watched {
+	if end, watched := a.Watching.LoadAndDelete(a.box()); watched {
 		end.(func())()
 	}
 }

@@ -20,7 +20,7 @@ import (
 // volumes creates the app's source tree: a copy-on-write view of the source, or an empty volume
 // that fill copies the source into.
 func (a *App) volumes(ctx context.Context, key string, until time.Time, from layers) error {
-	labels := a.Labels("volume", a.at(), key, until)
+	labels := a.Labels("volume", a.Place(), key, until)
 	err := a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.volume("scratch"), Labels: labels})
 	if err != nil || a.Copy != "overlay" {
 		return err
@@ -35,9 +35,9 @@ func (a *App) boxFor(key string, until time.Time) sandbox.Box {
 		tree.Source = a.volume("scratch")
 	}
 	dir := a.dir(key)
-	box := a.worker(a.at(), a.Image, a.at(), a.Labels("app", "", key, until))
+	box := a.Worker(a.Place(), a.Image, a.Place(), a.Labels("app", "", key, until))
 	box.Dir, box.Argv = helper.Src, []string{helper.Bin + "/" + helper.HelperBroker, helper.Broker}
-	box.Env, box.Tmpfs = append(box.Env, a.Env...), a.Spaces.tmpfs(Builder)
+	box.Env, box.Tmpfs = append(box.Env, a.Env...), a.Spaces.Tmpfs(Builder)
 	box.Mounts = []sandbox.Mount{
 		tree,
 		{What: sandbox.Empty, Source: a.Project.Empty(), Target: helper.Src + "/.git", ReadOnly: true},
@@ -49,13 +49,13 @@ func (a *App) boxFor(key string, until time.Time) sandbox.Box {
 }
 
 // proving returns the prover of the app's container, which sees neither specs nor tests.
-func (a *App) proving(key string, box sandbox.Box) proving {
-	return proving{
+func (a *App) proving(key string, box sandbox.Box) Launcher {
+	return Launcher{
 		Boxes:   a.Boxes,
-		project: a.Project,
-		box:     box,
-		dir:     a.dir(key),
-		rule:    ofApp(a.Project, a.ID, a.dir(key), a.at(), a.Copy != "overlay"),
+		Project: a.Project,
+		Box:     box,
+		Dir:     a.dir(key),
+		Rule:    AppRule(a.Project, a.ID, a.dir(key), a.Place(), a.Copy != "overlay"),
 	}
 }
 
@@ -67,15 +67,15 @@ func (a *App) fill(ctx context.Context, key string, until time.Time, from layers
 	if a.Copy == "overlay" {
 		return nil
 	}
-	box := a.Tool(a.at()+"-fill", a.Labels("helper", "", key, until), "none")
+	box := a.Tool(a.Place()+"-fill", a.Labels("helper", "", key, until), "none")
 	box.Loose, box.Mounts = true, []sandbox.Mount{{What: sandbox.Scratch, Source: a.volume("scratch"), Target: helper.Src}}
-	if err := a.container(box).Replace(ctx); err != nil { // an abl that was killed here may have left one
+	if err := a.Container(box).Replace(ctx); err != nil { // an abl that was killed here may have left one
 		return err
 	}
 	var err error
 	for _, dir := range slices.Backward(from) { // an upper directory hides a lower one
 		if err == nil {
-			_, err = copyTree(ctx, a.Engine, box.Name, helper.Src, func(w io.Writer, as string) error {
+			_, err = CopyTree(ctx, a.Engine, box.Name, helper.Src, func(w io.Writer, as string) error {
 				return hostfs.Tar(w, as,
 					dir)
 			})
@@ -106,8 +106,8 @@ func (a *App) writeBrokerSpec(key string) (helper.BrokerSpec, error) {
 	err = errors.Join(
 		os.MkdirAll(a.Project.Empty(), 0o755),
 		os.MkdirAll(rec.In(), 0o755),
-		rec.forget(endFile, overFile, fullFile),
-		a.createFiles(filepath.Join(rec.Dir, "events"), rec.Output()),
+		rec.Forget(endFile, overFile, fullFile),
+		a.CreateFiles(filepath.Join(rec.Dir, "events"), rec.Output()),
 		Record{Dir: rec.In()}.Write(brokerFile, spec),
 	)
 	if err == nil {

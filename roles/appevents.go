@@ -36,8 +36,8 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		}
 		e, ok := readiness(seen, a.Spec.App == nil)
 		if !ok && st.State == sandbox.Exited {
-			if a.gone(ctx, a.holder(a.at())) {
-				return up, fmt.Errorf("%w: %s", sandbox.ErrKilled, a.holder(a.at()))
+			if a.Gone(ctx, a.HolderName(a.Place())) {
+				return up, fmt.Errorf("%w: %s", sandbox.ErrKilled, a.HolderName(a.Place()))
 			}
 			if why, err := EndedFromOutside(ctx, a.Boxes, a.box(), a.dir(key), false); err != nil || why != "" {
 				return up, cmp.Or(err, fmt.Errorf("%w: %s", sandbox.ErrKilled, why))
@@ -45,7 +45,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		}
 		switch {
 		case ok && e.Event == "failed" && e.Name != "" && e.Name != helper.AppAlias:
-			return up, a.serviceFailed(ctx, placeService, a.Services, e.Name, e.Detail)
+			return up, a.ServiceFailed(ctx, PlaceService, a.Services, e.Name, e.Detail)
 		case ok:
 		case st.State == sandbox.Exited && len(seen) > 0: // the broker ran, so the app ended its container
 			detail := fmt.Sprintf("its container ended with exit code %d", st.ExitCode)
@@ -59,7 +59,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		case st.State == sandbox.Exited:
 			// After the proof, the container's log contains only errors of abl's own programs.
 			return up, fmt.Errorf("the app's container ended with exit code %d before it reported anything%s", st.ExitCode,
-				logTail(ctx, a.Engine, a.box(), 1))
+				LogTail(ctx, a.Engine, a.box(), 1))
 		default:
 			if err := proc.Pause(ctx, 20*time.Millisecond); err != nil {
 				return up, err
@@ -150,15 +150,15 @@ type containerEnd struct {
 	OOM  bool `json:"oom,omitempty"`
 }
 
-// endedBy returns what something other than abl ended while the app ran: its container, the
+// EndedBy returns what something other than abl ended while the app ran: its container, the
 // holder of its network, or a service. It returns "" if nothing was. For asked see
 // endedFromOutside.
-func (a *App) endedBy(ctx context.Context, key string, asked bool) (why string, err error) {
-	if a.gone(ctx, a.holder(a.at())) {
-		return a.holder(a.at()) + " ended, which holds the app's network", nil // also if the engine was stopped
+func (a *App) EndedBy(ctx context.Context, key string, asked bool) (why string, err error) {
+	if a.Gone(ctx, a.HolderName(a.Place())) {
+		return a.HolderName(a.Place()) + " ended, which holds the app's network", nil // also if the engine was stopped
 	}
 	for _, svc := range a.Services {
-		if name := a.name(placeService + svc.Name); a.gone(ctx, name) {
+		if name := a.Name(PlaceService + svc.Name); a.Gone(ctx, name) {
 			return name + " ended, a service of the app's", nil
 		}
 	}
@@ -174,11 +174,11 @@ func EndedFromOutside(ctx context.Context, s *Boxes, name, dir string, asked boo
 	if over, err := overgrown(dir); err != nil || over != "" {
 		return "", err
 	}
-	return s.endedFromOutside(ctx, name, asked)
+	return s.EndedFromOutside(ctx, name, asked)
 }
 
-// noteEnd records how the app's container ended, unless something else ended it.
-func (a *App) noteEnd(ctx context.Context, key string) error {
+// NoteEnd records how the app's container ended, unless something else ended it.
+func (a *App) NoteEnd(ctx context.Context, key string) error {
 	st, err := a.Engine.Status(ctx, a.box())
 	if errors.Is(err, sandbox.ErrNotFound) || err == nil && (st.State != sandbox.Exited || st.Labels[sandbox.LabelCall] != key) {
 		return nil
@@ -186,7 +186,7 @@ func (a *App) noteEnd(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if why, err := a.endedBy(ctx, key, false); err != nil || why != "" {
+	if why, err := a.EndedBy(ctx, key, false); err != nil || why != "" {
 		return err
 	}
 	return Record{Dir: a.dir(key)}.Write(endFile, containerEnd{st.ExitCode, st.OOMKilled})

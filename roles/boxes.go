@@ -50,7 +50,7 @@ type Boxes struct {
 
 	mu       sync.Mutex
 	server   *boundary.HostServer // on the engine's machine; nil before hostServer
-	watching sync.Map             // app container's name → function that ends the watch of its disk use
+	Watching sync.Map             // app container's name → function that ends the watch of its disk use
 }
 
 // The places. Each has its own network access.
@@ -59,7 +59,7 @@ const (
 	PlaceVerifier = "verifier"
 	PlaceApp      = "app"
 
-	placeService = "svc-"   // followed by the service's name: on the app's network
+	PlaceService = "svc-"   // followed by the service's name: on the app's network
 	placeTrial   = "trial-" // followed by the service's name: for the Builder's calls
 )
 
@@ -69,10 +69,10 @@ const toolUser = "10009:10009"
 // BoxName returns the engine-wide name of a container of the project.
 func BoxName(id, key string) string { return sandbox.Name(id, key) }
 
-func (s *Boxes) name(key string) string { return BoxName(s.ID, key) }
+func (s *Boxes) Name(key string) string { return BoxName(s.ID, key) }
 
 // Network returns the name of one of the project's networks.
-func (s *Boxes) Network(what string) string { return s.name("net-" + what) }
+func (s *Boxes) Network(what string) string { return s.Name("net-" + what) }
 
 // Labels returns the labels of a container, network or volume.
 func (s *Boxes) Labels(kind, role, call string, deadline time.Time) map[string]string {
@@ -96,7 +96,7 @@ func (s *Boxes) Labels(kind, role, call string, deadline time.Time) map[string]s
 // Tool describes a container for one of abl's own programs.
 func (s *Boxes) Tool(name string, labels map[string]string, argv ...string) sandbox.Box {
 	return sandbox.Box{
-		Name:   s.name(name),
+		Name:   s.Name(name),
 		Image:  s.Helper,
 		User:   toolUser,
 		Argv:   argv,
@@ -105,26 +105,26 @@ func (s *Boxes) Tool(name string, labels map[string]string, argv ...string) sand
 	}
 }
 
-// container returns the container that box describes.
-func (s *Boxes) container(box sandbox.Box) sandbox.Container {
+// Container returns the container that box describes.
+func (s *Boxes) Container(box sandbox.Box) sandbox.Container {
 	return sandbox.Container{Engine: s.Engine, Box: box}
 }
 
-// holderEnded returns a sandbox.ErrKilled if err may be caused by the end of a place's holder.
-func (s *Boxes) holderEnded(ctx context.Context, place string, err error) error {
+// HolderEnded returns a sandbox.ErrKilled if err may be caused by the end of a place's holder.
+func (s *Boxes) HolderEnded(ctx context.Context, place string, err error) error {
 	if place == "" {
 		return err
 	}
-	return sandbox.HolderEnded(ctx, s.Engine, s.holder(place), err)
+	return sandbox.HolderEnded(ctx, s.Engine, s.HolderName(place), err)
 }
 
-// gone returns true if a container does not exist or does not run.
-func (s *Boxes) gone(ctx context.Context, name string) bool { return sandbox.Gone(ctx, s.Engine, name) }
+// Gone returns true if a container does not exist or does not run.
+func (s *Boxes) Gone(ctx context.Context, name string) bool { return sandbox.Gone(ctx, s.Engine, name) }
 
-// worker describes a container for an agent, an app, tests or a build.
-func (s *Boxes) worker(name, image, place string, labels map[string]string) sandbox.Box {
+// Worker describes a container for an agent, an app, tests or a build.
+func (s *Boxes) Worker(name, image, place string, labels map[string]string) sandbox.Box {
 	return sandbox.Box{
-		Name:   s.name(name),
+		Name:   s.Name(name),
 		Image:  image,
 		User:   fmt.Sprintf("%d:%d", s.UID, s.GID),
 		Labels: labels,
@@ -132,7 +132,7 @@ func (s *Boxes) worker(name, image, place string, labels map[string]string) sand
 			"HOME=" + helper.Home, "USER=" + helper.User, "LOGNAME=" + helper.User, "LANG=C.UTF-8",
 			"PYTHONDONTWRITEBYTECODE=1", // a repository may not ignore __pycache__
 		},
-		Reach:  s.joined(place),
+		Reach:  s.JoinPlace(place),
 		Limits: s.Limits,
 		Shm:    s.Spaces.Shm,
 	}
@@ -144,7 +144,7 @@ func (s *Boxes) Reach(place string) sandbox.Reach {
 	on := func(network string, aliases ...string) {
 		reach.Endpoints = append(reach.Endpoints, sandbox.Endpoint{Network: s.Network(network), Aliases: aliases})
 	}
-	service, isService := strings.CutPrefix(place, placeService)
+	service, isService := strings.CutPrefix(place, PlaceService)
 	trial, isTrial := strings.CutPrefix(place, placeTrial)
 	app := place == PlaceApp || strings.HasPrefix(place, PlaceApp+"-")
 	switch {
@@ -173,16 +173,16 @@ func (s *Boxes) Reach(place string) sandbox.Reach {
 	return reach
 }
 
-// joined returns the reach of a container that joins the holder of a place, "" for no network.
-func (s *Boxes) joined(place string) sandbox.Reach {
+// JoinPlace returns the reach of a container that joins the holder of a place, "" for no network.
+func (s *Boxes) JoinPlace(place string) sandbox.Reach {
 	if place == "" {
 		return sandbox.Reach{}
 	}
-	return joining(s.holder(place), s.Reach(place))
+	return Join(s.HolderName(place), s.Reach(place))
 }
 
-// joining returns the reach of a container that joins a holder with the given reach.
-func joining(holder string, reach sandbox.Reach) sandbox.Reach {
+// Join returns the reach of a container that joins a holder with the given reach.
+func Join(holder string, reach sandbox.Reach) sandbox.Reach {
 	return sandbox.Reach{Join: holder, Through: append([]sandbox.Endpoint{}, reach.Endpoints...), Self: reach.Self}
 }
 
@@ -200,15 +200,15 @@ func (s *Boxes) EnsureEgress(ctx context.Context) error {
 		Name:   s.EgressEndpoint().Network,
 		Egress: true,
 		Pool:   s.Pool,
-		Labels: s.Labels("network", "egress", "", s.end()),
+		Labels: s.Labels("network", "egress", "", s.PhaseEnd()),
 	})
 }
 
-// end returns the deadline of containers, networks and volumes that live as long as the phase.
-func (s *Boxes) end() time.Time { return time.Now().Add(cmp.Or(s.Life, 24*time.Hour)) }
+// PhaseEnd returns the deadline of containers, networks and volumes that live as long as the phase.
+func (s *Boxes) PhaseEnd() time.Time { return time.Now().Add(cmp.Or(s.Life, 24*time.Hour)) }
 
-// holder returns the name of the holder of a place.
-func (s *Boxes) holder(place string) string { return s.name("holder-" + place) }
+// HolderName returns the name of the holder of a place.
+func (s *Boxes) HolderName(place string) string { return s.Name("holder-" + place) }
 
 // Holder starts the holder of a place unless it runs: it may have ended at its deadline or with
 // the engine. It does nothing for the place "".
@@ -218,7 +218,7 @@ func (s *Boxes) Holder(ctx context.Context, place string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st, err := s.Engine.Status(ctx, s.holder(place)); err == nil && st.State == sandbox.Running {
+	if st, err := s.Engine.Status(ctx, s.HolderName(place)); err == nil && st.State == sandbox.Running {
 		return nil
 	} else if err != nil && !errors.Is(err, sandbox.ErrNotFound) {
 		return err
@@ -226,7 +226,7 @@ func (s *Boxes) Holder(ctx context.Context, place string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.startHolder(ctx, place, s.end())
+	return s.startHolder(ctx, place, s.PhaseEnd())
 }
 
 // startHolder starts a new holder of a place. The holder, and with it the network of the
@@ -237,30 +237,30 @@ func (s *Boxes) startHolder(ctx context.Context, place string, until time.Time) 
 	box.Seals, box.Reach = len(reach.Endpoints) > 0, reach
 	var args []string
 	if len(reach.Self) > 0 {
-		box.Mounts = []sandbox.Mount{s.socketVolume(place)}
+		box.Mounts = []sandbox.Mount{s.SocketVolume(place)}
 		args = s.passArgs(place)
 	}
 	if box.Seals {
 		args = append(args, "--seal", toolUser)
 	}
-	return s.startNamespace(ctx, box, args...)
+	return s.StartNamespace(ctx, box, args...)
 }
 
-// socketVolume returns the volume with the sockets that connect the holder of an app and the
+// SocketVolume returns the volume with the sockets that connect the holder of an app and the
 // holders of its tests. The Verifier tests the app at PlaceApp.
-func (s *Boxes) socketVolume(place string) sandbox.Mount {
+func (s *Boxes) SocketVolume(place string) sandbox.Mount {
 	if place == PlaceVerifier {
 		place = PlaceApp
 	}
-	return sandbox.Mount{What: sandbox.Door, Source: s.name("door-" + place), Target: helper.Door}
+	return sandbox.Mount{What: sandbox.Door, Source: s.Name("door-" + place), Target: helper.Door}
 }
 
 // passArgs returns the holder's arguments that forward connections to the app and to its
 // broker: from the sockets on the app's side, and to the sockets on the side of its tests.
 func (s *Boxes) passArgs(place string) []string {
-	pairs := [][2]string{{here(helper.BrokerPort), brokerSocket}}
-	if !s.program() {
-		pairs = append(pairs, [2]string{here(s.Port), appSocket})
+	pairs := [][2]string{{LocalAddr(helper.BrokerPort), BrokerSocket}}
+	if !s.IsProgram() {
+		pairs = append(pairs, [2]string{LocalAddr(s.Port), AppSocket})
 	}
 	var args []string
 	for _, p := range pairs {
@@ -272,21 +272,21 @@ func (s *Boxes) passArgs(place string) []string {
 	return args
 }
 
-// program returns true for an app that its broker runs and that does not listen.
-func (s *Boxes) program() bool { return s.Port == helper.BrokerPort }
+// IsProgram returns true for an app that its broker runs and that does not listen.
+func (s *Boxes) IsProgram() bool { return s.Port == helper.BrokerPort }
 
-// here returns the address of a port of the container itself.
-func here(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+// LocalAddr returns the address of a port of the container itself.
+func LocalAddr(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // The sockets in the socket volume.
 const (
-	appSocket    = helper.Door + "/" + helper.AppSocket
-	brokerSocket = helper.Door + "/" + helper.BrokerSocket
+	AppSocket    = helper.Door + "/" + helper.AppSocket
+	BrokerSocket = helper.Door + "/" + helper.BrokerSocket
 )
 
-// startNamespace starts a container that holds a network namespace, and waits until it is ready.
+// StartNamespace starts a container that holds a network namespace, and waits until it is ready.
 // It ignores the end of ctx, so that the engine creates no container after the last sweep.
-func (s *Boxes) startNamespace(ctx context.Context, box sandbox.Box, args ...string) (err error) {
+func (s *Boxes) StartNamespace(ctx context.Context, box sandbox.Box, args ...string) (err error) {
 	ctx, reach := context.WithoutCancel(ctx), box.Reach
 	defer func() {
 		if err != nil {
@@ -297,7 +297,7 @@ func (s *Boxes) startNamespace(ctx context.Context, box sandbox.Box, args ...str
 		n := sandbox.Network{
 			Name:   ep.Network,
 			Pool:   s.Pool,
-			Labels: s.Labels("network", box.Labels[sandbox.LabelRole], "", s.end()),
+			Labels: s.Labels("network", box.Labels[sandbox.LabelRole], "", s.PhaseEnd()),
 		}
 		if err := s.Engine.EnsureNetwork(ctx, n); err != nil {
 			return err
@@ -307,23 +307,23 @@ func (s *Boxes) startNamespace(ctx context.Context, box sandbox.Box, args ...str
 		if m.What != sandbox.Door {
 			continue
 		}
-		if err := s.Engine.EnsureVolume(ctx, sandbox.Volume{Name: m.Source, Labels: s.Labels("door", "", "", s.end())}); err != nil {
+		if err := s.Engine.EnsureVolume(ctx, sandbox.Volume{Name: m.Source, Labels: s.Labels("door", "", "", s.PhaseEnd())}); err != nil {
 			return err
 		}
 	}
-	box.Argv = holderArgv(box, args...)
+	box.Argv = HolderArgv(box, args...)
 	_, err = s.startTool(ctx, box)
 	return err
 }
 
-// maxStarts is the number of times that abl repeats a step whose container is ended from outside.
-const maxStarts = 3
+// MaxStarts is the number of times that abl repeats a step whose container is ended from outside.
+const MaxStarts = 3
 
 // startTool starts a container of abl's own programs and returns its first line. It starts another one
 // if something else ends it.
 func (s *Boxes) startTool(ctx context.Context, box sandbox.Box) (line []byte, err error) {
-	for range maxStarts {
-		if line, err = tryTool(ctx, s.container(box)); err == nil {
+	for range MaxStarts {
+		if line, err = tryTool(ctx, s.Container(box)); err == nil {
 			break
 		}
 		if st, serr := s.Engine.Status(ctx, box.Name); serr != nil || st.State != sandbox.Exited {
@@ -349,8 +349,8 @@ func tryTool(ctx context.Context, c sandbox.Container) ([]byte, error) {
 	return c.FirstLine(ctx)
 }
 
-// holderArgv returns the command line of a container that holds a network namespace.
-func holderArgv(box sandbox.Box, args ...string) []string {
+// HolderArgv returns the command line of a container that holds a network namespace.
+func HolderArgv(box sandbox.Box, args ...string) []string {
 	return append([]string{helper.Bin + "/" + helper.HelperHolder, "--deadline", box.Labels[sandbox.LabelDeadline]},
 		args...)
 }
@@ -375,10 +375,10 @@ func (s *Boxes) HostAddrs(ctx context.Context) (all []netip.Addr, err error) {
 func (s *Boxes) hostServer(ctx context.Context) (*boundary.HostServer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.server != nil && !s.gone(ctx, s.server.Name) {
+	if s.server != nil && !s.Gone(ctx, s.server.Name) {
 		return s.server, nil
 	}
-	box := boundary.HostBox(s.Tool("listener", s.Labels("listener", "", "", s.end())))
+	box := boundary.HostBox(s.Tool("listener", s.Labels("listener", "", "", s.PhaseEnd())))
 	line, err := s.startTool(context.WithoutCancel(ctx), box)
 	if err == nil {
 		s.server, err = boundary.ReadHostServer(s.Engine, box.Name, line)

@@ -33,7 +33,7 @@ func TestReach(t *testing.T) {
 		{PlaceVerifier, gated, 3000, true, "abl-id-net-verifier, app is here"},
 		{PlaceApp, gated, 3000, false, "app is here"},
 		{PlaceApp, gated, 3000, true, "abl-id-net-app as app, app is here"},
-		{placeService + "db", nil, 3000, true, "abl-id-net-app as db"},
+		{PlaceService + "db", nil, 3000, true, "abl-id-net-app as db"},
 		{placeTrial + "db", nil, 3000, true, "abl-id-net-trial as db"},
 	} {
 		for _, egress := range []string{"", "mine"} {

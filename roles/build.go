@@ -64,7 +64,7 @@ var ofPrepare = strings.NewReplacer("limits.tmp", "limits.prepare", "limits.home
 // something other than abl ended the build.
 func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	defer func() {
-		tidy, cancel := tidying(ctx)
+		tidy, cancel := CleanupContext(ctx)
 		defer cancel()
 		notes, cerr := b.clear(tidy, w)
 		if err = errors.Join(err, cerr); err == nil {
@@ -75,31 +75,31 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	if err != nil {
 		return end, err
 	}
-	if _, err := one.start(ctx); err != nil {
+	if _, err := one.Start(ctx); err != nil {
 		return end, err
 	}
 	failpoint.Here("build.started")
 	done, copied := make(chan struct{}), make(chan error, 1)
-	go func() { copied <- copyOutput(done, Record{Dir: one.dir}, w.Stdout, w.Stderr) }()
-	exit, late, err := one.await(ctx, nil)
-	if end.Late, end.Over = late, one.over; !late {
+	go func() { copied <- copyOutput(done, Record{Dir: one.Dir}, w.Stdout, w.Stderr) }()
+	exit, late, err := one.Await(ctx, nil)
+	if end.Late, end.Over = late, one.Over; !late {
 		end.Exit, end.OOMKilled = exit.Code, exit.OOMKilled
 	}
-	if err == nil && one.full {
-		err = fmt.Errorf("%w: %s", ErrNoRoom, one.over)
+	if err == nil && one.Full {
+		err = fmt.Errorf("%w: %s", ErrNoRoom, one.Over)
 	}
 	if err == nil && !late && end.Over == "" {
 		var last helper.RunEnd
 		var why string
-		if last, _, err = one.runEnd(ctx, one.box.Name); err == nil {
-			why, err = one.endedFromOutside(ctx, one.box.Name, true)
+		if last, _, err = one.RunEnd(ctx, one.Box.Name); err == nil {
+			why, err = one.EndedFromOutside(ctx, one.Box.Name, true)
 		}
 		if why != "" {
 			err = fmt.Errorf("%w: %s", sandbox.ErrKilled, why)
 		}
 		end.Gone, end.Full = last.Error, ofPrepare.Replace(last.Full)
-		if end.Gone == "" && one.spill.grown != nil { // it may have ended before abl checked
-			end.Gone = one.spill.grown()
+		if end.Gone == "" && one.Writes.Grown != nil { // it may have ended before abl checked
+			end.Gone = one.Writes.Grown()
 		}
 	}
 	close(done)
@@ -107,7 +107,7 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 }
 
 // batch describes a build's container and opens its gateway.
-func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
+func (b *Builds) batch(ctx context.Context, w Build) (*Batch, error) {
 	rec, deadline, place := Record{Dir: b.Project.Call(w.Key)}, time.Now().Add(w.Limit+time.Minute), ""
 	if err := os.RemoveAll(rec.Dir); err != nil {
 		return nil, fmt.Errorf("cannot prepare a build: %w", err)
@@ -123,45 +123,45 @@ func (b *Builds) batch(ctx context.Context, w Build) (*batch, error) {
 			return nil, fmt.Errorf("cannot start the build's gateway: %w", err)
 		}
 	}
-	box := b.worker(w.Key, b.Image, place, b.Labels("build", "", w.Key, deadline))
+	box := b.Worker(w.Key, b.Image, place, b.Labels("build", "", w.Key, deadline))
 	box.Env = slices.Concat(box.Env, b.Env, env)
-	box.Tmpfs = b.Spaces.ofPrepare()
-	rules := ofBuild(b.ID, rec.Dir, w.Key, b.Absent, b.Gate != nil)
-	var written spill
+	box.Tmpfs = b.Spaces.PrepareTmpfs()
+	rules := BuildRule(b.ID, rec.Dir, w.Key, b.Absent, b.Gate != nil)
+	var written Writes
 	if b.Tree == nil {
-		was, err := measure(ctx, b.Project.Src)
-		if err = errors.Join(err, b.Disk.hasRoom()); err != nil {
+		was, err := MeasureTree(ctx, b.Project.Src)
+		if err = errors.Join(err, b.Disk.CheckRoom()); err != nil {
 			return nil, err
 		}
 		begun := time.Now()
-		written.grown = func() string { return b.Disk.grown(ctx, b.Project.Src, was, begun) }
-		rules = ofPreparation(b.Project, b.ID, rec.Dir, b.Gate != nil, b.Exported)
+		written.Grown = func() string { return b.Disk.Grown(ctx, b.Project.Src, was, begun) }
+		rules = PrepareRule(b.Project, b.ID, rec.Dir, b.Gate != nil, b.Exported)
 		// The source, and its .git read-only.
 		box.Mounts = Mounts(Builder, b.Project, rec)[:2]
 		if b.Exported {
 			box.Mounts = box.Mounts[:1]
 		}
 	}
-	return &batch{
-		proving: proving{Boxes: b.Boxes, project: b.Project, dir: rec.Dir, box: box, rule: rules, secret: b.Safe},
-		run:     helper.RunSpec{Argv: b.Argv, Dir: path.Join(helper.Src, b.Dir)},
-		limit:   w.Limit,
-		grace:   5 * time.Second,
-		files:   b.Files,
-		asJSON:  map[string]any{},
-		spill:   written,
-		tree:    b.Tree,
+	return &Batch{
+		Launcher: Launcher{Boxes: b.Boxes, Project: b.Project, Dir: rec.Dir, Box: box, Rule: rules, Secrets: b.Safe},
+		Run:      helper.RunSpec{Argv: b.Argv, Dir: path.Join(helper.Src, b.Dir)},
+		Limit:    w.Limit,
+		Grace:    5 * time.Second,
+		Files:    b.Files,
+		JSON:     map[string]any{},
+		Writes:   written,
+		Tree:     b.Tree,
 	}, nil
 }
 
 // clear removes a build's container and volume, closes its gateway and returns the gateway's notes.
 func (b *Builds) clear(ctx context.Context, w Build) (notes []string, err error) {
-	err = b.Engine.Remove(ctx, b.name(w.Key))
+	err = b.Engine.Remove(ctx, b.Name(w.Key))
 	if b.Gate != nil {
 		traffic, gerr := b.Gate.Close(ctx, w.Key)
 		notes, err = traffic.Notes, errors.Join(err, gerr)
 	}
-	_, serr := b.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: "build" + volumeKind},
+	_, serr := b.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: "build" + VolumeKind},
 		nil)
 	return notes, errors.Join(err, serr)
 }
@@ -182,7 +182,7 @@ func copyOutput(done <-chan struct{}, rec Record, stdout, stderr io.Writer) erro
 		select {
 		case <-done:
 			more = false
-		case <-time.After(poll):
+		case <-time.After(PollInterval):
 		}
 		_, oerr := io.Copy(stdout, out) // from the end of the last copy
 		_, eerr := io.Copy(stderr, errs)

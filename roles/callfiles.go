@@ -44,8 +44,8 @@ func (r *Runner) writeFiles(j Job, rec Record, cmd agent.Command, prompt string,
 	maps.Copy(files, cmd.Files)
 	maps.Copy(files, j.Files)
 	j.Cmds.Reports = helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports)
-	return errors.Join(writeInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}),
-		r.createFiles(rec.Stdout(), rec.Stderr()))
+	return errors.Join(WriteInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}),
+		r.CreateFiles(rec.Stdout(), rec.Stderr()))
 }
 
 // pointLast makes the role's last.log a link to this call's output.
@@ -77,15 +77,15 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	box := r.boxFor(j, rec, cmd, deadline)
 	box.Argv, box.Term = cmd.Argv, true
 	box.Labels[sandbox.LabelKind] = "shell"
-	if err := checkSources(r.Project, box.Mounts); err != nil {
+	if err := CheckSources(r.Project, box.Mounts); err != nil {
 		return "", err
 	}
-	rules := ofRole(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0)
-	if err := rules.check(box).Err(); err != nil {
+	rules := RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0)
+	if err := rules.Check(box).Err(); err != nil {
 		return "", fmt.Errorf("container %q: %w", box.Name, err)
 	}
-	c := r.container(box)
-	c.Expected = new(rules.expected(box))
+	c := r.Container(box)
+	c.Expected = new(rules.Expected(box))
 	if err := c.Replace(ctx); err != nil {
 		return "", fmt.Errorf("cannot create the %s's container: %w", j.Role.Name, err)
 	}
@@ -114,7 +114,7 @@ func (r *Runner) prepareFiles(j Job, rec Record, cmd agent.Command, deadline tim
 
 // boxFor describes the call's container.
 func (r *Runner) boxFor(j Job, rec Record, cmd agent.Command, deadline time.Time) sandbox.Box {
-	box := r.worker(j.Call.ID, j.Image, j.Place, r.Labels("role", j.Role.Name, j.Call.ID, deadline))
+	box := r.Worker(j.Call.ID, j.Image, j.Place, r.Labels("role", j.Role.Name, j.Call.ID, deadline))
 	box.Labels[sandbox.LabelPhase] = strconv.Itoa(j.Call.Phase)
 	box.Env = append(box.Env,
 		"ABL_PHASE="+strconv.Itoa(j.Call.Phase),
@@ -125,6 +125,6 @@ func (r *Runner) boxFor(j Job, rec Record, cmd agent.Command, deadline time.Time
 	}
 	box.Env = append(box.Env, j.Env...)
 	box.Argv, box.Dir = []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, j.Role.Dir
-	box.Mounts, box.Tmpfs = Mounts(j.Role, r.Project, rec), r.Spaces.tmpfs(j.Role)
+	box.Mounts, box.Tmpfs = Mounts(j.Role, r.Project, rec), r.Spaces.Tmpfs(j.Role)
 	return box
 }

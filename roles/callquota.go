@@ -11,10 +11,10 @@ const treeFile = "tree.json"
 
 // measureFirst records the size of a call's workspace before the agent starts.
 func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) error {
-	if !r.Quota.bounded() {
+	if !r.Quota.Limited() {
 		return nil
 	}
-	was, err := measure(ctx, j.Role.Workspace(r.Project))
+	was, err := MeasureTree(ctx, j.Role.Workspace(r.Project))
 	if err == nil {
 		err = rec.Write(treeFile, was)
 	}
@@ -27,16 +27,16 @@ func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) error {
 // outgrown returns a channel that receives the reason to end a call, if the call exceeds its quota.
 func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Time) <-chan string {
 	dir, why := j.Role.Workspace(r.Project), make(chan string, 1)
-	if !r.Quota.bounded() {
+	if !r.Quota.Limited() {
 		return why
 	}
-	was, known, err := Read[base](rec, treeFile)
+	was, known, err := Read[TreeSize](rec, treeFile)
 	if err != nil || !known { // a power cut may delete the file: the current size counts
-		was, _ = measure(ctx, dir) // a folder that cannot be opened cannot grow
+		was, _ = MeasureTree(ctx, dir) // a folder that cannot be opened cannot grow
 	}
 	go func() {
-		look := func() string { return r.Quota.look(ctx, dir, was, since) }
-		if text := r.Quota.outgrown(ctx, look); text != "" {
+		look := func() string { return r.Quota.Exceeded(ctx, dir, was, since) }
+		if text := r.Quota.Watch(ctx, look); text != "" {
 			why <- text
 		}
 	}()

@@ -23,7 +23,7 @@ import (
 
 // close writes the outcome, then removes the container.
 func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
-	tidy, cancel := tidying(ctx)
+	tidy, cancel := CleanupContext(ctx)
 	defer cancel()
 	if err := hostfs.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, failedspecs.FileName, "run.sh"); err != nil {
 		return err
@@ -86,11 +86,11 @@ func (r *Runner) cleanCall(rec Record) error {
 	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
 		// A call that exceeded the limit may have printed more before it was stopped.
 		if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && r.flooded(fi.Size()) {
-			if err := errors.Join(ownMode(path), os.Truncate(path, r.Output)); err != nil {
+			if err := errors.Join(RestoreMode(path), os.Truncate(path, r.Output)); err != nil {
 				return fmt.Errorf("cannot shorten the output of a call: %w", err)
 			}
 		}
-		err := cleanAll(r.Safe, rec.Dir, filepath.Base(path))
+		err := CleanOutput(r.Safe, rec.Dir, filepath.Base(path))
 		if err == nil && r.Root {
 			err = os.Chown(path, r.Owner[0], r.Owner[1])
 		}
@@ -108,7 +108,7 @@ func (r *Runner) closeGate(ctx context.Context, j Job, o *Outcome) (traffic Traf
 	if j.Gate == nil {
 		return traffic, nil
 	}
-	tidy, cancel := tidying(ctx)
+	tidy, cancel := CleanupContext(ctx)
 	defer cancel()
 	if traffic, err = j.Gate.Close(tidy, j.Call.ID); err != nil {
 		return traffic, fmt.Errorf("cannot close the gateway of call %s: %w", j.Call.ID, err)
@@ -190,7 +190,7 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 	}
 	fault, killed := e.passed.Fault, e.stopped.Class
 	silent, slow := killed == outcome.Idle, killed == outcome.Timeout
-	troubled, outOfMemory := fault.Class != "" || e.passed.Waiting, e.exit.OOMKilled && e.exit.Code == killedCode
+	troubled, outOfMemory := fault.Class != "" || e.passed.Waiting, e.exit.OOMKilled && e.exit.Code == KilledCode
 	switch {
 	case killed == outcome.Unproven, killed == outcome.EngineGone:
 		return by(ByAbl, killed, "%s", e.stopped.Reason)
@@ -231,11 +231,11 @@ func (e ending) decide() (outcome.Outcome, Evidence) {
 		return by(ByExit, outcome.Failed, "could not be started: %s", e.last.Error)
 	case e.last.Signal != "":
 		return by(ByExit, outcome.Crashed, "ended by signal %s", e.last.Signal)
-	case e.last.Exit == 0 && e.exit.Code == killedCode && e.job.Place == "":
+	case e.last.Exit == 0 && e.exit.Code == KilledCode && e.job.Place == "":
 		// Process 1 was killed, which no program inside can do, and without a network there is
 		// no holder that shows whether the engine was stopped.
 		return by(ByEngine, outcome.EngineGone, "its container was killed from outside: the engine or the container was stopped")
-	case e.last.Exit == 0 && e.exit.Code == killedCode: // abl-run had no time to report
+	case e.last.Exit == 0 && e.exit.Code == KilledCode: // abl-run had no time to report
 		return by(ByExit, outcome.Crashed, "ended by SIGKILL, which abl did not send")
 	case fault.Class == "" && fault.What != "":
 		return by(ByGateway, outcome.Failed, "%s", fault.What)
@@ -271,14 +271,14 @@ func (r *Runner) findLoss(ctx context.Context, j Job, finished bool) (loss, erro
 	verifies, appDir := j.Role.App && j.Cmds.URL != "", filepath.Join(r.Project.Call(j.Call.ID), "app")
 	switch {
 	case finished && !verifies:
-	case j.Place != "" && r.gone(ctx, r.holder(j.Place)):
+	case j.Place != "" && r.Gone(ctx, r.HolderName(j.Place)):
 		return loss{outcome.EngineGone, "the container that holds its network ended with it: the engine or both containers were stopped"}, nil
-	case verifies && r.gone(ctx, r.holder(PlaceApp)):
+	case verifies && r.Gone(ctx, r.HolderName(PlaceApp)):
 		return loss{outcome.EngineGone, "the container that holds the app's network ended while the app was tested: the engine or the container was stopped"}, nil
-	case verifies && j.Env != nil && !finished && r.gone(ctx, r.name(PlaceApp)):
+	case verifies && j.Env != nil && !finished && r.Gone(ctx, r.Name(PlaceApp)):
 		return loss{outcome.AppGone, "the app's container ended while it was tested"}, nil
 	case verifies && j.Env != nil: // an app that ended without help broke a contract instead
-		if why, err := EndedFromOutside(ctx, r.Boxes, r.name(PlaceApp), appDir, false); err != nil || why != "" {
+		if why, err := EndedFromOutside(ctx, r.Boxes, r.Name(PlaceApp), appDir, false); err != nil || why != "" {
 			return loss{outcome.AppGone, "the app's container ended while it was tested: " + why}, err
 		}
 	}

@@ -62,7 +62,7 @@ var errNotPrepared = errors.New("the command failed")
 // needs. Afterwards it removes the copied files that did not change from dir. It reports a failure
 // if the command changed a file of the commit.
 func (p *Prepare) inExport(ctx context.Context, a *App, key, commit string, from layers, dir string) (failed string, err error) {
-	if err := a.Engine.Remove(ctx, a.name(p.key())); err != nil { // left by a killed abl
+	if err := a.Engine.Remove(ctx, a.Name(p.key())); err != nil { // left by a killed abl
 		return "", err
 	}
 	err = a.repeated(ctx, key, func() error {

@@ -23,26 +23,26 @@ type DiskQuota struct {
 	Every  time.Duration // time between checks, 0 is one second
 }
 
-// base is the size of a workspace before a call.
-type base struct {
+// TreeSize is the size of a workspace before a call.
+type TreeSize struct {
 	Bytes int64 `json:"bytes"`
 	Names int64 `json:"names"`
 	Depth int   `json:"depth"`
 }
 
-func (q DiskQuota) bounded() bool { return q.Bytes > 0 || q.Inodes > 0 || len(q.Disks) > 0 }
+func (q DiskQuota) Limited() bool { return q.Bytes > 0 || q.Inodes > 0 || len(q.Disks) > 0 }
 
-// hasRoom returns an ErrNoRoom if a disk is too full to begin a call.
-func (q DiskQuota) hasRoom() error {
-	if why := q.short(); why != "" {
+// CheckRoom returns an ErrNoRoom if a disk is too full to begin a call.
+func (q DiskQuota) CheckRoom() error {
+	if why := q.FullDisk(); why != "" {
 		return fmt.Errorf("%w: %s", ErrNoRoom, why)
 	}
 	return nil
 }
 
-// short returns which disk has too little free space, "" if all have enough. It ignores a file
+// FullDisk returns which disk has too little free space, "" if all have enough. It ignores a file
 // system that it cannot query, which may be on the engine's machine.
-func (q DiskQuota) short() string {
+func (q DiskQuota) FullDisk() string {
 	for _, path := range q.Disks {
 		left, err := hostfs.FreeSpace(path)
 		if err != nil {
@@ -55,16 +55,16 @@ func (q DiskQuota) short() string {
 	return ""
 }
 
-// measure returns the size of a workspace.
-func measure(ctx context.Context, dir string) (base, error) {
+// MeasureTree returns the size of a workspace.
+func MeasureTree(ctx context.Context, dir string) (TreeSize, error) {
 	size, err := hostfs.Measure(ctx, dir, time.Time{}, func(hostfs.Size) bool { return false })
-	return base{size.Bytes, size.Names, size.Depth}, err
+	return TreeSize{size.Bytes, size.Names, size.Depth}, err
 }
 
-// outgrown calls look repeatedly until it returns a reason or ctx ends.
-func (q DiskQuota) outgrown(ctx context.Context, look func() string) string {
+// Watch calls look repeatedly until it returns a reason or ctx ends.
+func (q DiskQuota) Watch(ctx context.Context, look func() string) string {
 	every := cmp.Or(q.Every, time.Second)
-	for pause := every; q.bounded() && proc.Pause(ctx, pause) == nil; {
+	for pause := every; q.Limited() && proc.Pause(ctx, pause) == nil; {
 		begun := time.Now()
 		if why := look(); why != "" {
 			return why
@@ -75,13 +75,13 @@ func (q DiskQuota) outgrown(ctx context.Context, look func() string) string {
 	return ""
 }
 
-// look returns which disk has too little free space, or how a workspace exceeds its quota.
-func (q DiskQuota) look(ctx context.Context, dir string, was base, since time.Time) string {
-	return cmp.Or(q.short(), q.grown(ctx, dir, was, since))
+// Exceeded returns which disk has too little free space, or how a workspace exceeds its quota.
+func (q DiskQuota) Exceeded(ctx context.Context, dir string, was TreeSize, since time.Time) string {
+	return cmp.Or(q.FullDisk(), q.Grown(ctx, dir, was, since))
 }
 
-// grown returns how a workspace exceeds its quota, "" if it does not or cannot be measured.
-func (q DiskQuota) grown(ctx context.Context, dir string, was base, since time.Time) string {
+// Grown returns how a workspace exceeds its quota, "" if it does not or cannot be measured.
+func (q DiskQuota) Grown(ctx context.Context, dir string, was TreeSize, since time.Time) string {
 	size, err := hostfs.Measure(ctx, dir, since, func(s hostfs.Size) bool { return q.exceeds(s, was) != "" })
 	if err != nil {
 		return ""
@@ -90,7 +90,7 @@ func (q DiskQuota) grown(ctx context.Context, dir string, was base, since time.T
 }
 
 // exceeds returns which limit is exceeded, with the largest file or folder.
-func (q DiskQuota) exceeds(s hostfs.Size, was base) string {
+func (q DiskQuota) exceeds(s hostfs.Size, was TreeSize) string {
 	switch {
 	case q.Bytes > 0 && s.Bytes-was.Bytes > q.Bytes:
 		return fmt.Sprintf("its workspace grew by %d MiB (limits.disk is %d MiB): the largest new file is %.200q with %d MiB",

@@ -115,7 +115,7 @@ func TestMeasuredToTheEnd(t *testing.T) {
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot create the builder's container: no") {
 		t.Fatalf("got %v", err)
 	}
-	if _, ok, err := Read[base](r.rec(), treeFile); !ok || err != nil {
+	if _, ok, err := Read[TreeSize](r.rec(), treeFile); !ok || err != nil {
 		t.Errorf("nothing was measured yet: %v", err)
 	}
 }

@@ -18,35 +18,35 @@ import (
 // follow reads the call's output until its container ends, or ends the container when ctx ends or a
 // limit is reached. It sets in o how the call ended.
 func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
-	out, err := openOrMake(rec.Stdout())
+	out, err := EnsureOutput(rec.Stdout())
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	errs, err := openOrMake(rec.Stderr())
+	errs, err := EnsureOutput(rec.Stderr())
 	if err != nil {
 		return err
 	}
 	defer errs.Close()
 	reader := j.Agent.NewReader(j.Call)
-	t := &tail{in: out, most: r.Output, to: Messages(reader, r.Safe, func(m agent.Message) {
+	t := &Tail{In: out, Most: r.Output, To: Messages(reader, r.Safe, func(m agent.Message) {
 		if did := m.Line(); did != "" {
 			r.emit(j, state.Event{Kind: state.Action, Text: did})
 		}
 	})}
-	exit, err := r.watch(ctx, j, rec, t, func() int64 { return max(t.read, size(out)) + size(errs) }, intent)
+	exit, err := r.watch(ctx, j, rec, t, func() int64 { return max(t.Read, size(out)) + size(errs) }, intent)
 	if err != nil {
 		return err
 	}
 	why, err := rec.Stopped() // by this abl or an earlier one
 	if err == nil {
-		err = t.finish()
+		err = t.Finish()
 	}
 	if err != nil {
 		return err
 	}
-	t.to(nil, false)
-	o.Output, o.Ended, o.Exit = t.read, time.Now().UTC(), exit.Code
+	t.To(nil, false)
+	o.Output, o.Ended, o.Exit = t.Read, time.Now().UTC(), exit.Code
 	o.Duration = o.Ended.Sub(o.Started).Milliseconds()
 	res := reader.Result(exit.Code)
 	o.Usage, o.Requests, o.Session = res.Usage, res.Requests, cmp.Or(res.Session, o.Session)
@@ -57,7 +57,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o
 		why.Class = outcome.Lost
 	case why.Class == "" && (!res.Finished || j.Limit > 0):
 		var err error // if the engine does not respond, there is no report of the end
-		if end, _, err = r.runEnd(whole, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
+		if end, _, err = r.RunEnd(whole, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
 			why.Class = outcome.Lost
 		}
 	}
@@ -83,7 +83,7 @@ const noCode = -1
 
 // watch waits for the container's end. It ends the container when ctx ends or a limit is reached,
 // and records the reason. Too much output counts even if the container ended before abl noticed.
-func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed func() int64, intent Intent) (sandbox.Exit, error) {
+func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *Tail, printed func() int64, intent Intent) (sandbox.Exit, error) {
 	type end struct {
 		exit sandbox.Exit
 		err  error
@@ -96,7 +96,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 		ended <- end{exit, err}
 	}()
 	outgrown := r.outgrown(tidy, j, rec, intent.Begun)
-	tick, wall := time.NewTicker(poll), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
+	tick, wall := time.NewTicker(PollInterval), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
 	idle := &idleTimer{limit: r.Idle, last: time.Now(), at: time.Now(),
@@ -119,10 +119,10 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *tail, printed 
 		case text := <-outgrown:
 			why = Stopped{Class: outcome.Disk, Reason: text}
 		case <-tick.C:
-			if _, err := t.pump(); err != nil {
+			if _, err := t.Pump(); err != nil {
 				return sandbox.Exit{}, err
 			}
-			used = r.emitUsed(j, used, j.Agent.Own && t.read == 0)
+			used = r.emitUsed(j, used, j.Agent.Own && t.Read == 0)
 			switch now := printed(); {
 			case r.flooded(now):
 				why.Class = outcome.Flood

@@ -24,17 +24,17 @@ func lines(t *testing.T, data []byte, pieces []int) []string {
 	t.Helper()
 	var out []string
 	var file bytes.Buffer
-	tl := &tail{in: &file, to: func(line []byte, cut bool) { out = append(out, fmt.Sprintf("%q %t", line, cut)) }}
+	tl := &Tail{In: &file, To: func(line []byte, cut bool) { out = append(out, fmt.Sprintf("%q %t", line, cut)) }}
 	for _, n := range pieces {
 		n = min(n, len(data))
 		file.Write(data[:n])
 		data = data[n:]
-		if _, err := tl.pump(); err != nil {
+		if _, err := tl.Pump(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	file.Write(data)
-	if err := tl.finish(); err != nil {
+	if err := tl.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -68,29 +68,29 @@ func FuzzTail(f *testing.F) {
 func TestLongLinesAreCut(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), agent.MaxLine+100)
 	var sizes []string
-	tl := &tail{in: bytes.NewReader(append(append(slices.Clone(long), '\n'), "short\n"...)), to: func(line []byte, cut bool) {
+	tl := &Tail{In: bytes.NewReader(append(append(slices.Clone(long), '\n'), "short\n"...)), To: func(line []byte, cut bool) {
 		sizes = append(sizes, fmt.Sprint(len(line), cut))
 	}}
-	if err := tl.finish(); err != nil {
+	if err := tl.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{fmt.Sprint(agent.MaxLine, true), "5 false"}; !slices.Equal(sizes, want) {
 		t.Errorf("got %v, want %v", sizes, want)
 	}
-	if tl.read != int64(len(long)+7) || cap(tl.line) > 2<<20 {
-		t.Errorf("read %d bytes, holds %d", tl.read, cap(tl.line))
+	if tl.Read != int64(len(long)+7) || cap(tl.line) > 2<<20 {
+		t.Errorf("read %d bytes, holds %d", tl.Read, cap(tl.line))
 	}
 }
 
 // An output without end is read in turns, and no further than its limit.
 func TestTailGoesInTurns(t *testing.T) {
-	tl := &tail{in: endless{}, to: func([]byte, bool) {}}
-	if all, err := tl.pump(); all || err != nil || tl.read != turn {
-		t.Errorf("a turn read %d bytes, all %v, %v", tl.read, all, err)
+	tl := &Tail{In: endless{}, To: func([]byte, bool) {}}
+	if all, err := tl.Pump(); all || err != nil || tl.Read != turn {
+		t.Errorf("a turn read %d bytes, all %v, %v", tl.Read, all, err)
 	}
-	tl = &tail{in: endless{}, most: turn + 5, to: func([]byte, bool) {}}
-	if err := tl.finish(); err != nil || tl.read != turn+5 {
-		t.Errorf("%d bytes were read, %v", tl.read, err)
+	tl = &Tail{In: endless{}, Most: turn + 5, To: func([]byte, bool) {}}
+	if err := tl.Finish(); err != nil || tl.Read != turn+5 {
+		t.Errorf("%d bytes were read, %v", tl.Read, err)
 	}
 }
 
@@ -100,8 +100,8 @@ type endless struct{}
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
 func TestTailTellsThatItCannotRead(t *testing.T) {
-	tl := &tail{in: iotest.ErrReader(os.ErrClosed), to: func([]byte, bool) {}}
-	if err := tl.finish(); err == nil {
+	tl := &Tail{In: iotest.ErrReader(os.ErrClosed), To: func([]byte, bool) {}}
+	if err := tl.Finish(); err == nil {
 		t.Error("a read error was swallowed")
 	}
 }

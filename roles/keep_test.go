@@ -47,7 +47,7 @@ func TestKeepingIsDoneAgain(t *testing.T) {
 	r.begin()
 	_, err := r.Engine.Wait(t.Context(), r.runner.box(r.job))
 	rolestest.Must(t, err)
-	rolestest.Must(t, cleanAll(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
+	rolestest.Must(t, CleanOutput(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
 	if got := show(r.run()); got != "done 0, m-1 7" {
 		t.Errorf("got %s", got)
 	}

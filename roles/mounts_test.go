@@ -28,7 +28,7 @@ func TestVerifiersPromptSaysWhatIsMounted(t *testing.T) {
 			t.Errorf("the prompt does not say that %s is read-only: %s", m.Target, line)
 		}
 	}
-	for _, m := range (Spaces{}).tmpfs(Verifier) {
+	for _, m := range (Spaces{}).Tmpfs(Verifier) {
 		if !strings.Contains(said, "`"+m.Target+"`") {
 			t.Errorf("the prompt does not say that %s is there", m.Target)
 		}

@@ -10,14 +10,14 @@ import (
 // Open makes the running app available at 127.0.0.1:port of this machine. A separate container
 // forwards connections into the app's socket volume, so the app itself gets no network access.
 func (a *App) Open(ctx context.Context, port int) error {
-	box := a.Tool("open", a.Labels("holder", "open", "", a.end()))
+	box := a.Tool("open", a.Labels("holder", "open", "", a.PhaseEnd()))
 	box.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{a.EgressEndpoint()}, Resolve: true} // like a gateway's
-	box.Mounts, box.Publish = []sandbox.Mount{a.socketVolume(a.at())}, port
-	box.Argv = holderArgv(box, "--pass", fmt.Sprintf("0.0.0.0:%d=%s", port, appSocket))
+	box.Mounts, box.Publish = []sandbox.Mount{a.SocketVolume(a.Place())}, port
+	box.Argv = HolderArgv(box, "--pass", fmt.Sprintf("0.0.0.0:%d=%s", port, AppSocket))
 	if err := a.EnsureEgress(ctx); err != nil {
 		return err
 	}
-	c := a.container(box)
+	c := a.Container(box)
 	err := c.Make(ctx)
 	if err == nil {
 		err = c.Start(ctx)

@@ -24,7 +24,7 @@ import (
 func OpenOutput(path string) (f *os.File, err error) {
 	const tries = 100 // a running role may change the mode again
 	for range tries {
-		if err = ownMode(path); err != nil {
+		if err = RestoreMode(path); err != nil {
 			break
 		}
 		if f, err = hostfs.Open(filepath.Dir(path), filepath.Base(path)); err == nil {
@@ -37,29 +37,29 @@ func OpenOutput(path string) (f *os.File, err error) {
 	return nil, fmt.Errorf("cannot read the output of a call: %w", err)
 }
 
-// openOrMake opens a call's output. It creates a file that is missing after a power cut.
-func openOrMake(path string) (*os.File, error) {
+// EnsureOutput opens a call's output. It creates a file that is missing after a power cut.
+func EnsureOutput(path string) (*os.File, error) {
 	f, err := OpenOutput(path)
 	if !errors.Is(err, hostfs.ErrAbsent) {
 		return f, err
 	}
-	if err := hostfs.Write(path, nil, outputMode); err != nil {
+	if err := hostfs.Write(path, nil, OutputMode); err != nil {
 		return nil, err
 	}
 	return OpenOutput(path)
 }
 
-// ownMode restores the mode of an output file: a role may have removed all permissions, or set the
+// RestoreMode restores the mode of an output file: a role may have removed all permissions, or set the
 // setuid bit. The file's folder belongs to abl, so a role cannot replace the file.
-func ownMode(path string) error {
+func RestoreMode(path string) error {
 	fi, err := os.Lstat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.Mode() == outputMode {
+	if err != nil || !fi.Mode().IsRegular() || fi.Mode() == OutputMode {
 		return nil // callers report a missing or irregular file
 	}
-	return os.Chmod(path, outputMode)
+	return os.Chmod(path, OutputMode)
 }
 
-const outputMode fs.FileMode = 0o644
+const OutputMode fs.FileMode = 0o644
 
 // turn is the number of bytes that pump reads at once. An agent may print as fast as abl reads, and
 // limits and cancellation must not wait for it.
@@ -68,31 +68,31 @@ const turn = 8 << 20
 // Lines calls to with the lines of an output as they are written, until over returns true. It calls
 // over before each read, so that no line is missed. The file may be missing at first.
 func Lines(ctx context.Context, path string, to func(line []byte, cut bool), over func() (bool, error)) error {
-	t := &tail{to: to}
+	t := &Tail{To: to}
 	for {
 		end, err := over()
 		if err != nil {
 			return err
 		}
-		if t.in == nil {
+		if t.In == nil {
 			f, err := OpenOutput(path)
 			if err == nil {
 				defer f.Close()
-				t.in = f
+				t.In = f
 			} else if !errors.Is(err, hostfs.ErrAbsent) {
 				return err
 			}
 		}
 		for all := false; !all; {
-			all, err = t.pump()
+			all, err = t.Pump()
 			if err = cmp.Or(context.Cause(ctx), err); err != nil {
 				return err
 			}
 		}
 		if end {
-			return t.finish()
+			return t.Finish()
 		}
-		if err := proc.Pause(ctx, poll); err != nil {
+		if err := proc.Pause(ctx, PollInterval); err != nil {
 			return err
 		}
 	}
@@ -108,28 +108,28 @@ func Messages(reader agent.Reader, safe *redact.Sanitizer, each func(agent.Messa
 	}
 }
 
-// tail splits a growing file into lines of at most agent.MaxLine bytes.
-type tail struct {
-	in   io.Reader // nil while the file is missing
-	most int64     // bytes to read in all, 0 for any number
-	to   func(line []byte, cut bool)
+// Tail splits a growing file into lines of at most agent.MaxLine bytes.
+type Tail struct {
+	In   io.Reader // nil while the file is missing
+	Most int64     // bytes to read in all, 0 for any number
+	To   func(line []byte, cut bool)
 	buf  *bufio.Reader
-	read int64
+	Read int64
 	line []byte
 	cut  bool
 }
 
-// pump reads new output, at most turn bytes, and returns whether it reached the end.
-func (t *tail) pump() (all bool, err error) {
+// Pump reads new output, at most turn bytes, and returns whether it reached the end.
+func (t *Tail) Pump() (all bool, err error) {
 	switch {
-	case t.in == nil:
+	case t.In == nil:
 		return true, nil
-	case t.buf == nil && t.most > 0:
-		t.buf = bufio.NewReader(io.LimitReader(t.in, t.most))
+	case t.buf == nil && t.Most > 0:
+		t.buf = bufio.NewReader(io.LimitReader(t.In, t.Most))
 	case t.buf == nil:
-		t.buf = bufio.NewReader(t.in)
+		t.buf = bufio.NewReader(t.In)
 	}
-	for until := t.read + turn; t.read < until; {
+	for until := t.Read + turn; t.Read < until; {
 		piece, err := t.buf.ReadSlice('\n')
 		t.add(piece)
 		switch {
@@ -142,11 +142,11 @@ func (t *tail) pump() (all bool, err error) {
 	return false, nil
 }
 
-// finish reads the rest, with a last line that has no newline.
-func (t *tail) finish() error {
+// Finish reads the rest, with a last line that has no newline.
+func (t *Tail) Finish() error {
 	for all := false; !all; {
 		var err error
-		if all, err = t.pump(); err != nil {
+		if all, err = t.Pump(); err != nil {
 			return err
 		}
 	}
@@ -157,8 +157,8 @@ func (t *tail) finish() error {
 }
 
 // add adds a piece of a line, which may contain the line's end.
-func (t *tail) add(piece []byte) {
-	t.read += int64(len(piece))
+func (t *Tail) add(piece []byte) {
+	t.Read += int64(len(piece))
 	text, ended := bytes.CutSuffix(piece, []byte("\n"))
 	if room := agent.MaxLine - len(t.line); len(text) > room {
 		text, t.cut = text[:room], true
@@ -169,27 +169,27 @@ func (t *tail) add(piece []byte) {
 	}
 }
 
-func (t *tail) flush() {
-	t.to(t.line, t.cut)
+func (t *Tail) flush() {
+	t.To(t.line, t.cut)
 	t.line, t.cut = t.line[:0], false
 	if cap(t.line) > 1<<20 {
 		t.line = nil
 	}
 }
 
-// poll is the interval at which abl reads a running call's output.
-const poll = 100 * time.Millisecond
+// PollInterval is the interval at which abl reads a running call's output.
+const PollInterval = 100 * time.Millisecond
 
 // Clean removes secrets and control characters from the output of an ended call and of its app,
 // because users read these files without abl.
 func (r Record) Clean(o *redact.Sanitizer) error {
-	return errors.Join(cleanAll(o, r.Dir, "stdout", "stderr"), cleanAll(o, filepath.Join(r.Dir, "app"), "app.log",
+	return errors.Join(CleanOutput(o, r.Dir, "stdout", "stderr"), CleanOutput(o, filepath.Join(r.Dir, "app"), "app.log",
 		"events"))
 }
 
-// cleanAll replaces the output files in dir with cleaned ones. A hard link to the old file keeps
+// CleanOutput replaces the output files in dir with cleaned ones. A hard link to the old file keeps
 // the old content. Missing files are skipped. The caller holds the lock of dir.
-func cleanAll(o *redact.Sanitizer, dir string, names ...string) error {
+func CleanOutput(o *redact.Sanitizer, dir string, names ...string) error {
 	if err := hostfs.SweepTemps(dir); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func cleanAll(o *redact.Sanitizer, dir string, names ...string) error {
 			continue
 		}
 		if err == nil {
-			err = o.Keep(f, func(fill func(io.Writer) error) error { return hostfs.Fill(path, outputMode, fill) })
+			err = o.Keep(f, func(fill func(io.Writer) error) error { return hostfs.Fill(path, OutputMode, fill) })
 			f.Close()
 		}
 		if err != nil {

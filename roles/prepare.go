@@ -103,14 +103,14 @@ func (a *App) Prepared(ctx context.Context, key string) (failed string, err erro
 	if kept.For == now && !slices.ContainsFunc(kept.Left, missing) {
 		return "", nil
 	}
-	if err = errors.Join(logs.forget(mark), logs.Write(preparing, was)); err == nil {
+	if err = errors.Join(logs.Forget(mark), logs.Write(preparing, was)); err == nil {
 		err = a.repeated(ctx, key, func() error {
 			failed, err = a.prepare(ctx, key, was)
 			return err
 		})
 	}
 	if err == nil {
-		err = logs.forget(preparing)
+		err = logs.Forget(preparing)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot prepare the source: %w", err)
@@ -156,7 +156,7 @@ func Unfinished(ctx context.Context, p state.Project, src Source, forget bool) (
 	if len(differ) > 0 && !forget {
 		return differ, nil
 	}
-	return nil, logs.forget(preparing)
+	return nil, logs.Forget(preparing)
 }
 
 // locks are the names of files that list the exact dependencies of a source, and of manifests that
@@ -204,7 +204,7 @@ func (a *App) prepare(ctx context.Context, key string, was map[string]string) (f
 	begun := time.Now()
 	a.emit(key, state.Event{Kind: state.Preparing, Text: a.Spec.App.Prepare})
 	end, err := a.Prepare.run(ctx, a, a.Project)
-	if err != nil && !a.gone(context.WithoutCancel(ctx), a.name(a.Prepare.key())) {
+	if err != nil && !a.Gone(context.WithoutCancel(ctx), a.Name(a.Prepare.key())) {
 		return "", err // the command may still be running
 	}
 	whole := context.WithoutCancel(ctx)
@@ -294,5 +294,5 @@ func (p *Prepare) run(ctx context.Context, a *App, in state.Project) (end BuildE
 		Exported: in.Src != a.Project.Src,
 	}
 	end, err = b.Run(ctx, Build{Key: p.key(), Limit: p.Limit, Stdout: io.Discard, Stderr: io.Discard})
-	return end, errors.Join(err, cleanAll(a.Safe, rec.Dir, "stdout", "stderr"))
+	return end, errors.Join(err, CleanOutput(a.Safe, rec.Dir, "stdout", "stderr"))
 }

@@ -383,7 +383,7 @@ var _ Source = (*git.Repo)(nil)
 // What the source was before app.prepare cannot be read: the user decides, once.
 func TestDamagedPreparation(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")
-	put(t, p.Logs(), preparing, "{")
+	rolestest.Write(t, filepath.Join(p.Logs(), preparing), "{")
 	_, err := Unfinished(t.Context(), p, nil, false)
 	if _, damaged := errors.AsType[*Damaged](err); !damaged {
 		t.Errorf("it gives %v, want a *Damaged", err)

@@ -25,19 +25,19 @@ import (
 	"abl/roles/boundary"
 )
 
-// proving creates, proves and starts one container.
-type proving struct {
+// Launcher creates, proves and starts one container.
+type Launcher struct {
 	*Boxes
-	project state.Project
-	box     sandbox.Box
+	Project state.Project
+	Box     sandbox.Box
 	// The folder of the record. The container sees its subfolder in at helper.In.
-	dir  string
-	rule rule
+	Dir  string
+	Rule Rule
 	// Detects connections to the engine's machine; nil if the container has no network.
 	server *boundary.HostServer
 	nets   []sandbox.Subnet // of the networks that the container may be on
 	// Finds secrets that the container must not have; nil if the user's settings may contain some.
-	secret *redact.Sanitizer
+	Secrets *redact.Sanitizer
 }
 
 // probeTime is how long the probe in a container may take.
@@ -46,19 +46,19 @@ const probeTime = 30 * time.Second
 // maxProof is the largest size of the probe's report, in bytes.
 const maxProof = 256 << 10
 
-// launch creates the container, calls fill to copy files into it, proves it, calls ready, and
+// Launch creates the container, calls fill to copy files into it, proves it, calls ready, and
 // starts it. It continues after the end of ctx until the engine has responded, so that the engine
 // creates no container after the last sweep.
-func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
-	whole, whose := context.WithoutCancel(ctx), p.box.Labels[sandbox.LabelKind]
+func (p *Launcher) Launch(ctx context.Context, fill, ready func() error) error {
+	whole, whose := context.WithoutCancel(ctx), p.Box.Labels[sandbox.LabelKind]
 	isCall := whose == "role"
 	if isCall {
-		whose = p.box.Labels[sandbox.LabelRole]
+		whose = p.Box.Labels[sandbox.LabelRole]
 	}
-	if err := checkSources(p.project, p.box.Mounts); err != nil {
+	if err := CheckSources(p.Project, p.Box.Mounts); err != nil {
 		return err
 	}
-	c := p.container(p.box)
+	c := p.Container(p.Box)
 	if err := c.Create(whole); err != nil {
 		return fmt.Errorf("cannot create the %s's container: %w", whose, err)
 	}
@@ -78,21 +78,21 @@ func (p *proving) launch(ctx context.Context, fill, ready func() error) error {
 	if isCall {
 		failpoint.Here("call.started")
 	}
-	return p.after(whole, true)
+	return p.ReadProof(whole, true)
 }
 
 // before compares the created container with what its rule allows, and writes the input of the probe.
-func (p *proving) before(ctx context.Context) (err error) {
-	b := Boundary{Box: p.box.Name, At: time.Now().UTC()}
+func (p *Launcher) before(ctx context.Context) (err error) {
+	b := Boundary{Box: p.Box.Name, At: time.Now().UTC()}
 	var st sandbox.Status
 	var eerr, rerr, serr error
 	var asked sync.WaitGroup // in parallel, because the call waits
-	asked.Go(func() { st, eerr = p.Engine.Status(ctx, p.box.Name) })
-	asked.Go(func() { p.nets, rerr = p.Engine.Subnets(ctx, p.rule.networkNames()) })
-	if !hasNoNetwork(p.box) {
+	asked.Go(func() { st, eerr = p.Engine.Status(ctx, p.Box.Name) })
+	asked.Go(func() { p.nets, rerr = p.Engine.Subnets(ctx, p.Rule.networkNames()) })
+	if !hasNoNetwork(p.Box) {
 		asked.Go(func() { p.server, serr = p.hostServer(ctx) })
 	}
-	b.Made, err = p.Engine.Prove(ctx, p.rule.expected(p.box))
+	b.Made, err = p.Engine.Prove(ctx, p.Rule.Expected(p.Box))
 	asked.Wait()
 	if p.Weak {
 		serr = nil // the checks of the network fail without a listener
@@ -100,8 +100,8 @@ func (p *proving) before(ctx context.Context) (err error) {
 	if err := errors.Join(err, eerr, rerr, serr); err != nil {
 		return err
 	}
-	b.Made = append(b.Made, p.rule.check(p.box)...)
-	if p.secret != nil {
+	b.Made = append(b.Made, p.Rule.Check(p.Box)...)
+	if p.Secrets != nil {
 		b.Made = append(b.Made, p.secrets(st.Env))
 	}
 	if err := b.Made.Err(); err != nil {
@@ -114,10 +114,10 @@ func (p *proving) before(ctx context.Context) (err error) {
 }
 
 // secrets checks that the container's environment contains no known secret.
-func (p proving) secrets(env map[string]string) sandbox.Check {
+func (p Launcher) secrets(env map[string]string) sandbox.Check {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if p.secret.Redact(env[name]) != env[name] {
+		if p.Secrets.Redact(env[name]) != env[name] {
 			names = append(names, name)
 		}
 	}
@@ -126,16 +126,16 @@ func (p proving) secrets(env map[string]string) sandbox.Check {
 
 // writeProbeSpec writes what the probe must find. It follows the rule and not the description of
 // the container.
-func (p proving) writeProbeSpec(env map[string]string) error {
-	files, err := readNames(filepath.Dir(p.probeFile()))
+func (p Launcher) writeProbeSpec(env map[string]string) error {
+	files, err := Names(filepath.Dir(p.probeFile()))
 	if err != nil {
 		return err
 	}
 	if name := filepath.Base(p.probeFile()); !slices.Contains(files, name) {
 		files = append(files, name)
 	}
-	spec := boundary.Inside(p.rule.expected(p.box), env, files, p.rule.absent)
-	if !hasNoNetwork(p.box) {
+	spec := boundary.Inside(p.Rule.Expected(p.Box), env, files, p.Rule.absent)
+	if !hasNoNetwork(p.Box) {
 		spec.Net = boundary.Net(p.server, p.Weak)
 		for _, n := range p.nets {
 			spec.Net.Own = append(spec.Net.Own, n.Range)
@@ -145,7 +145,7 @@ func (p proving) writeProbeSpec(env map[string]string) error {
 		}
 	}
 	if p.Inodes {
-		if err := boundary.Identify(&spec, p.rule.mounts); err != nil {
+		if err := boundary.Identify(&spec, p.Rule.mounts); err != nil {
 			return err
 		}
 	}
@@ -157,20 +157,20 @@ func (p proving) writeProbeSpec(env map[string]string) error {
 }
 
 // probeFile returns the path of the probe's input.
-func (p proving) probeFile() string { return filepath.Join(p.dir, "in", filepath.Base(helper.Probe)) }
+func (p Launcher) probeFile() string { return filepath.Join(p.Dir, "in", filepath.Base(helper.Probe)) }
 
-// after reads the report of the probe in the started container. Only the first line of the log
+// ReadProof reads the report of the probe in the started container. Only the first line of the log
 // counts: programs in the container can write others later. after returns nil for a container that
 // is gone, or that was killed before it reported anything: this says nothing about the boundary.
 // heard is true if this abl's listener ran while the probe ran.
-func (p proving) after(ctx context.Context, heard bool) error {
-	b, _, err := Record{Dir: p.dir}.Boundary()
+func (p Launcher) ReadProof(ctx context.Context, heard bool) error {
+	b, _, err := Record{Dir: p.Dir}.Boundary()
 	if err == nil && len(b.Inside) > 0 && b.Failed == "" {
 		return nil // an earlier abl read the report
 	}
 	if damaged, is := errors.AsType[*Damaged](err); is { // a power cut may damage the file
 		_, err = damaged.SetAside()
-		b = Boundary{Box: p.box.Name, At: time.Now().UTC()}
+		b = Boundary{Box: p.Box.Name, At: time.Now().UTC()}
 	}
 	if err != nil {
 		return err
@@ -198,15 +198,15 @@ func (p proving) after(ctx context.Context, heard bool) error {
 
 // firstReport returns the first line of the container's log. If the engine did not respond, the
 // time for the probe starts again.
-func (p proving) firstReport(ctx context.Context) (line []byte, err error) {
+func (p Launcher) firstReport(ctx context.Context) (line []byte, err error) {
 	for range 2 {
 		bound, cancel := context.WithTimeout(ctx, probeTime)
-		line, err = p.Engine.Head(bound, p.box.Name, maxProof)
+		line, err = p.Engine.Head(bound, p.Box.Name, maxProof)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return line, err
 		}
-		if _, err := p.Engine.Status(ctx, p.box.Name); err != nil {
+		if _, err := p.Engine.Status(ctx, p.Box.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -214,7 +214,7 @@ func (p proving) firstReport(ctx context.Context) (line []byte, err error) {
 }
 
 // judge checks the report of the probe.
-func (p proving) judge(ctx context.Context, b *Boundary, line []byte) error {
+func (p Launcher) judge(ctx context.Context, b *Boundary, line []byte) error {
 	var found helper.Probed
 	if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &found) != nil || found.Proof == nil && found.Error == "" {
 		return fmt.Errorf("%w: no probe ran inside; the first output was %q", sandbox.ErrUnproven, line[:min(len(line), 200)])
@@ -247,12 +247,12 @@ func (p proving) judge(ctx context.Context, b *Boundary, line []byte) error {
 
 // takeProbeSpec moves the probe's input out of the container's sight and returns it. The file
 // contains the addresses of the engine's machine, which an agent does not need.
-func (p proving) takeProbeSpec() (spec helper.ProbeSpec, err error) {
-	kept := filepath.Join(p.dir, filepath.Base(helper.Probe))
+func (p Launcher) takeProbeSpec() (spec helper.ProbeSpec, err error) {
+	kept := filepath.Join(p.Dir, filepath.Base(helper.Probe))
 	if err := os.Rename(p.probeFile(), kept); err != nil && !errors.Is(err, fs.ErrNotExist) { // moved by an abl that was killed
 		return spec, fmt.Errorf("cannot change the record of a call: %w", err)
 	}
-	spec, ok, err := Read[helper.ProbeSpec](Record{Dir: p.dir}, filepath.Base(kept))
+	spec, ok, err := Read[helper.ProbeSpec](Record{Dir: p.Dir}, filepath.Base(kept))
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: the input of the probe is missing", sandbox.ErrUnproven)
 	}
@@ -261,18 +261,18 @@ func (p proving) takeProbeSpec() (spec helper.ProbeSpec, err error) {
 
 // killed returns true if the container was ended by a signal or for its memory. A Go program that
 // is process 1 ends with exit code 2 if SIGTERM arrives before it has a handler.
-func (p proving) killed(ctx context.Context) bool {
+func (p Launcher) killed(ctx context.Context) bool {
 	const early, signalled = 2, 128
 	bound, cancel := context.WithTimeout(ctx, probeTime) // the report may arrive before the end
 	defer cancel()
-	exit, err := p.Engine.Wait(bound, p.box.Name)
+	exit, err := p.Engine.Wait(bound, p.Box.Name)
 	return err == nil && (exit.OOMKilled || exit.Code == early || exit.Code > signalled)
 }
 
 // writeProof writes the proof into the record.
-func (p proving) writeProof(b Boundary) error {
-	if err := p.secret.Clean(&b); err != nil {
+func (p Launcher) writeProof(b Boundary) error {
+	if err := p.Secrets.Clean(&b); err != nil {
 		return err
 	}
-	return Record{Dir: p.dir}.Write(boundaryFile, b)
+	return Record{Dir: p.Dir}.Write(BoundaryFile, b)
 }

@@ -153,15 +153,15 @@ func (r Record) Started() bool {
 	return err == nil
 }
 
-func (r Record) markStarted() error {
+func (r Record) MarkStarted() error {
 	return hostfs.Write(filepath.Join(r.Dir, "started"), nil, 0o644)
 }
 
-// unmark removes the marks of a container that never ran.
-func (r Record) unmark() error { return r.forget("started", stoppedFile) }
+// Unmark removes the marks of a container that never ran.
+func (r Record) Unmark() error { return r.Forget("started", stoppedFile) }
 
-// forget removes files of the record. Missing files are ignored.
-func (r Record) forget(names ...string) error {
+// Forget removes files of the record. Missing files are ignored.
+func (r Record) Forget(names ...string) error {
 	for _, name := range names {
 		if err := os.Remove(filepath.Join(r.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot change the record of a call: %w", err)
@@ -187,11 +187,11 @@ type Boundary struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// boundaryFile is its name in a record.
-const boundaryFile = "boundary.json"
+// BoundaryFile is its name in a record.
+const BoundaryFile = "boundary.json"
 
 // Boundary reads the proof of a call's container. ok is false without a proof.
-func (r Record) Boundary() (Boundary, bool, error) { return Read[Boundary](r, boundaryFile) }
+func (r Record) Boundary() (Boundary, bool, error) { return Read[Boundary](r, BoundaryFile) }
 
 // App returns the record of the app that ran for the call.
 func (r Record) App() Record { return Record{Dir: filepath.Join(r.Dir, "app")} }

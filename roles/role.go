@@ -91,7 +91,7 @@ func Mounts(r Role, p state.Project, rec Record) []sandbox.Mount {
 			sandbox.Mount{What: sandbox.GitDir, Source: work + "/.git", Target: r.Dir + "/.git", ReadOnly: true},
 			sandbox.Mount{What: sandbox.Specs, Source: p.Specs(), Target: helper.Specs, ReadOnly: true})
 	}
-	return append(mounts, outputMounts(rec)...)
+	return append(mounts, OutputMounts(rec)...)
 }
 
 // Spaces are the sizes of a container's in-memory file systems in bytes, 0 for the default.
@@ -102,8 +102,8 @@ type Spaces struct {
 	Prepare int64 // /tmp and the home of app.prepare and builds, each
 }
 
-// tmpfs returns the in-memory file systems of a role's container.
-func (s Spaces) tmpfs(r Role) []sandbox.Tmpfs {
+// Tmpfs returns the in-memory file systems of a role's container.
+func (s Spaces) Tmpfs(r Role) []sandbox.Tmpfs {
 	tmp, home := max(r.Tmp, cmp.Or(s.Tmp, 512<<20)), cmp.Or(s.Home, 256<<20)
 	return []sandbox.Tmpfs{
 		{Target: "/tmp", Size: tmp, Inodes: inodes(tmp, 50_000), Mode: "1777", Exec: r.TmpExec},
@@ -117,9 +117,9 @@ func inodes(size, least int64) int64 {
 	return max(least, size/perFile)
 }
 
-// ofPrepare returns the in-memory file systems of app.prepare and of builds. Package managers
+// PrepareTmpfs returns the in-memory file systems of app.prepare and of builds. Package managers
 // keep their caches in the home directory.
-func (s Spaces) ofPrepare() []sandbox.Tmpfs {
+func (s Spaces) PrepareTmpfs() []sandbox.Tmpfs {
 	size := cmp.Or(s.Prepare, 1<<30)
 	return []sandbox.Tmpfs{
 		{Target: "/tmp", Size: size, Mode: "1777", Exec: true},
@@ -131,7 +131,7 @@ func (s Spaces) ofPrepare() []sandbox.Tmpfs {
 // reset continues after it, because the call names, ledger rows and commits of earlier steps
 // exist already.
 func LastStep(p state.Project, phase int) (int, error) {
-	names, err := readNames(p.Calls())
+	names, err := Names(p.Calls())
 	if err != nil {
 		return 0, fmt.Errorf("cannot list the calls: %w", err)
 	}
@@ -144,8 +144,8 @@ func LastStep(p state.Project, phase int) (int, error) {
 	return last, nil
 }
 
-// readNames returns the sorted names in a folder of records, nothing if the folder is missing.
-func readNames(dir string) (names []string, err error) {
+// Names returns the sorted names in a folder of records, nothing if the folder is missing.
+func Names(dir string) (names []string, err error) {
 	const most = 1_000_000
 	names, err = hostfs.Names(dir, ".", most)
 	if errors.Is(err, hostfs.ErrAbsent) {
@@ -154,8 +154,8 @@ func readNames(dir string) (names []string, err error) {
 	return names, err
 }
 
-// outputMounts returns the mounts of every container whose first program is abl-run.
-func outputMounts(rec Record) []sandbox.Mount {
+// OutputMounts returns the mounts of every container whose first program is abl-run.
+func OutputMounts(rec Record) []sandbox.Mount {
 	return []sandbox.Mount{
 		{What: sandbox.CallIn, Source: rec.In(), Target: helper.In, ReadOnly: true},
 		{What: sandbox.CallOut, Source: rec.Stdout(), Target: helper.Out},

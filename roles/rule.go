@@ -14,10 +14,10 @@ import (
 	"abl/internal/state"
 )
 
-// rule describes what a container may have. It does not use the code that describes containers
+// Rule describes what a container may have. It does not use the code that describes containers
 // (Mounts, boxFor, Boxes.Reach), so that an error there is detected before the start, and again
 // from inside.
-type rule struct {
+type Rule struct {
 	id       string          // of the project on the engine
 	mounts   []sandbox.Mount // all of them
 	holder   string          // place whose network is joined, "" for no network
@@ -25,9 +25,9 @@ type rule struct {
 	absent   []string        // paths that must not exist
 }
 
-// ofRole returns the rule for a call of a role, whose record is dir.
-func ofRole(r Role, p state.Project, id, dir string, proxied bool) rule {
-	rules := rule{id: id, absent: unseen(r, p)}
+// RoleRule returns the rule for a call of a role, whose record is dir.
+func RoleRule(r Role, p state.Project, id, dir string, proxied bool) Rule {
+	rules := Rule{id: id, absent: unseen(r, p)}
 	switch {
 	case r.Alone:
 		source := sandbox.Mount{What: sandbox.Workspace, Source: p.Src, Target: "/workspace/src", ReadOnly: r.Sealed}
@@ -45,14 +45,14 @@ func ofRole(r Role, p state.Project, id, dir string, proxied bool) rule {
 	return rules
 }
 
-// ofApp returns the rule for the app at a place, whose record is dir. The app sees a view of the
+// AppRule returns the rule for the app at a place, whose record is dir. The app sees a view of the
 // source, or a copy.
-func ofApp(p state.Project, id, dir, holder string, copied bool) rule {
+func AppRule(p state.Project, id, dir, holder string, copied bool) Rule {
 	tree := BoxName(id, holder+"-tree")
 	if copied {
 		tree = BoxName(id, holder+"-scratch")
 	}
-	return rule{
+	return Rule{
 		id:       id,
 		holder:   holder,
 		networks: []string{"app"},
@@ -68,10 +68,10 @@ func ofApp(p state.Project, id, dir, holder string, copied bool) rule {
 	}
 }
 
-// ofReplay returns the rule for the tests of a commit, in a volume named after the replay. Without
+// ReplayRule returns the rule for the tests of a commit, in a volume named after the replay. Without
 // a proxy the tests are on the app's network.
-func ofReplay(p state.Project, id, dir, name, holder string, proxied bool) rule {
-	rules := rule{
+func ReplayRule(p state.Project, id, dir, name, holder string, proxied bool) Rule {
+	rules := Rule{
 		id: id, holder: holder, absent: unseen(Verifier, p),
 		mounts: append(callMounts(dir), scratch(id, name)),
 	}
@@ -81,19 +81,19 @@ func ofReplay(p state.Project, id, dir, name, holder string, proxied bool) rule 
 	return rules
 }
 
-// ofBuild returns the rule for a build of code-commit, in a volume named after the build.
-func ofBuild(id, dir, name string, absent []string, gated bool) rule {
-	rules := rule{id: id, absent: absent, mounts: append(callMounts(dir), scratch(id, name))}
+// BuildRule returns the rule for a build of code-commit, in a volume named after the build.
+func BuildRule(id, dir, name string, absent []string, gated bool) Rule {
+	rules := Rule{id: id, absent: absent, mounts: append(callMounts(dir), scratch(id, name))}
 	if gated {
 		rules.holder, rules.networks = "builder", []string{"builder"}
 	}
 	return rules
 }
 
-// ofPreparation returns the rule for app.prepare, which runs in the Builder's workspace or in an
+// PrepareRule returns the rule for app.prepare, which runs in the Builder's workspace or in an
 // export without .git.
-func ofPreparation(p state.Project, id, dir string, gated, exported bool) rule {
-	rules := ofBuild(id, dir, "", append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
+func PrepareRule(p state.Project, id, dir string, gated, exported bool) Rule {
+	rules := BuildRule(id, dir, "", append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
 		gated)
 	source := workspaceMounts(p, p.Src, "/workspace/src")[:2]
 	if exported {
@@ -129,16 +129,16 @@ func workspaceMounts(p state.Project, dir, target string) []sandbox.Mount {
 	}
 }
 
-// expected returns the description of a container that has what the rule allows. The engine must
+// Expected returns the description of a container that has what the rule allows. The engine must
 // report this one, whatever the container was created from.
-func (r rule) expected(box sandbox.Box) sandbox.Box {
+func (r Rule) Expected(box sandbox.Box) sandbox.Box {
 	box.Mounts = r.mounts
 	box.Loose, box.Seals, box.Below = false, false, false // a service, a holder, and what ends with a holder
 	return box
 }
 
-// check compares the parts of a container's description that the rule only bounds.
-func (r rule) check(box sandbox.Box) sandbox.Proof {
+// Check compares the parts of a container's description that the rule only bounds.
+func (r Rule) Check(box sandbox.Box) sandbox.Proof {
 	uid, gid, both := strings.Cut(box.User, ":")
 	root := strings.Trim(uid, "0") == "" || strings.Trim(gid, "0") == "" || !both
 	return sandbox.Proof{
@@ -166,7 +166,7 @@ func tmpfsText(mounts []sandbox.Tmpfs) string {
 func hasNoNetwork(box sandbox.Box) bool { return box.Reach.Join == "" && len(box.Reach.Endpoints) == 0 }
 
 // networkNames returns the engine's names of the networks that a container may be on.
-func (r rule) networkNames() (all []string) {
+func (r Rule) networkNames() (all []string) {
 	for _, place := range r.networks {
 		all = append(all, BoxName(r.id, "net-"+place))
 	}
@@ -174,7 +174,7 @@ func (r rule) networkNames() (all []string) {
 }
 
 // reach checks which network a container joins.
-func (r rule) reach(got sandbox.Reach) sandbox.Check {
+func (r Rule) reach(got sandbox.Reach) sandbox.Check {
 	check := sandbox.Check{Name: "rule of networks", Want: "none"}
 	if r.holder != "" {
 		check.Want = fmt.Sprintf("that of %s, on %s", r.holder, cmp.Or(strings.Join(r.networks, ", "), "none"))

@@ -37,7 +37,7 @@ var wrongs = map[string]struct {
 	".env":                  {func(w *wrong, b *sandbox.Box) { w.file(b, w.Env(), "/abl/out/more") }, "further mounts"},
 	"the engine's socket":   {func(w *wrong, b *sandbox.Box) { w.file(b, "/var/run/docker.sock", "/run/docker.sock") }, "sockets of engines"},
 	"the other role's network": {func(w *wrong, b *sandbox.Box) {
-		b.Reach = w.joined(PlaceBuilder)
+		b.Reach = w.JoinPlace(PlaceBuilder)
 	}, "addresses on other networks"},
 	"a second network": {func(w *wrong, b *sandbox.Box) {
 		b.Reach.Through = append(b.Reach.Through, w.Reach(PlaceBuilder).Endpoints...)
@@ -130,23 +130,23 @@ func newWrong(t *testing.T) *wrong {
 
 // made describes a Verifier's container, bends the description and creates the container. An
 // engine's adapter may refuse a bent description; then there is no container.
-func (w *wrong) made(t *testing.T, bend func(*wrong, *sandbox.Box)) (proving, bool) {
+func (w *wrong) made(t *testing.T, bend func(*wrong, *sandbox.Box)) (Launcher, bool) {
 	t.Helper()
 	rec, deadline := Record{Dir: w.Call("c")}, time.Now().Add(time.Minute)
-	box := w.worker("c", w.image, PlaceVerifier, w.Labels("role", "verifier", "c", deadline))
+	box := w.Worker("c", w.image, PlaceVerifier, w.Labels("role", "verifier", "c", deadline))
 	box.Argv, box.Dir = []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, helper.Tests
-	box.Mounts, box.Tmpfs = Mounts(Verifier, w.Project, rec), (Spaces{}).tmpfs(Verifier)
+	box.Mounts, box.Tmpfs = Mounts(Verifier, w.Project, rec), (Spaces{}).Tmpfs(Verifier)
 	run := helper.RunSpec{
 		Argv: []string{"true"}, Dir: helper.Tests, Stdout: helper.Out, Stderr: helper.Err, Probe: helper.Probe,
 		Deadline: deadline.Unix(),
 	}
-	rolestest.Must(t, errors.Join(os.MkdirAll(rec.Dir, 0o755), writeInput(rec, nil, map[string]any{"run.json": run}),
-		w.createFiles(rec.Stdout(), rec.Stderr()), w.engine.Remove(t.Context(), box.Name)))
+	rolestest.Must(t, errors.Join(os.MkdirAll(rec.Dir, 0o755), WriteInput(rec, nil, map[string]any{"run.json": run}),
+		w.CreateFiles(rec.Stdout(), rec.Stderr()), w.engine.Remove(t.Context(), box.Name)))
 	bend(w, &box)
 	_, err := w.engine.Create(t.Context(), box)
-	return proving{
-		Boxes: w.Boxes, project: w.Project, box: box, dir: rec.Dir,
-		rule: ofRole(Verifier, w.Project, w.ID, rec.Dir, true), secret: w.Safe,
+	return Launcher{
+		Boxes: w.Boxes, Project: w.Project, Box: box, Dir: rec.Dir,
+		Rule: RoleRule(Verifier, w.Project, w.ID, rec.Dir, true), Secrets: w.Safe,
 	}, err == nil
 }
 
@@ -159,8 +159,8 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatalf("the right intent is refused: %v", err)
 	}
-	rolestest.Must(t, w.engine.Start(t.Context(), right.box.Name))
-	if err := right.after(t.Context(), true); err != nil {
+	rolestest.Must(t, w.engine.Start(t.Context(), right.Box.Name))
+	if err := right.ReadProof(t.Context(), true); err != nil {
 		t.Fatalf("the right box is refused from inside: %v", err)
 	}
 	w.refusesAnotherVolume(t)
@@ -171,7 +171,7 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 			if !errors.Is(err, sandbox.ErrUnproven) {
 				t.Errorf("%s: %v", name, err)
 			}
-		} else if p.rule.check(p.box).Err() == nil && !p.box.Seals {
+		} else if p.Rule.Check(p.Box).Err() == nil && !p.Box.Seals {
 			t.Errorf("%s: only the adapter refuses it", name)
 		}
 		if c.inside != "" {
@@ -183,15 +183,15 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 // refusesAnotherVolume makes a replay's box with the volume of the app's source.
 func (w *wrong) refusesAnotherVolume(t *testing.T) {
 	t.Helper()
-	tree := w.name("app-tree")
+	tree := w.Name("app-tree")
 	rolestest.Must(t, w.engine.EnsureVolume(t.Context(), sandbox.Volume{Name: tree, Labels: w.Labels("volume", PlaceApp, "c", time.Now().Add(time.Minute))}))
-	box := w.worker("r", w.image, PlaceVerifier, w.Labels("replay", "r", "c", time.Now().Add(time.Minute)))
-	box.Tmpfs, box.Argv = (Spaces{}).tmpfs(Verifier), []string{"true"}
+	box := w.Worker("r", w.image, PlaceVerifier, w.Labels("replay", "r", "c", time.Now().Add(time.Minute)))
+	box.Tmpfs, box.Argv = (Spaces{}).Tmpfs(Verifier), []string{"true"}
 	dir := w.Call("c")
-	box.Mounts = append(outputMounts(Record{Dir: dir}), sandbox.Mount{What: sandbox.Scratch, Source: tree, Target: "/workspace"})
+	box.Mounts = append(OutputMounts(Record{Dir: dir}), sandbox.Mount{What: sandbox.Scratch, Source: tree, Target: "/workspace"})
 	_, err := w.engine.Create(t.Context(), box)
 	rolestest.Must(t, err)
-	p := proving{Boxes: w.Boxes, project: w.Project, dir: dir, box: box, rule: ofReplay(w.Project, w.ID, dir, "r", PlaceVerifier, true)}
+	p := Launcher{Boxes: w.Boxes, Project: w.Project, Dir: dir, Box: box, Rule: ReplayRule(w.Project, w.ID, dir, "r", PlaceVerifier, true)}
 	if err := p.before(t.Context()); !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), "mount /workspace is") {
 		t.Errorf("a replay with the app's volume: %v", err)
 	}
@@ -210,7 +210,7 @@ func TestRuleOfNetworks(t *testing.T) {
 		"some network": {sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "n"}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (rule{id: "id"}).reach(c.reach); got.OK != c.want {
+			if got := (Rule{id: "id"}).reach(c.reach); got.OK != c.want {
 				t.Errorf("got %+v, want %t", got, c.want)
 			}
 		})
@@ -223,11 +223,11 @@ func TestVolumesHaveAnIdentity(t *testing.T) {
 	volume := func(what sandbox.What, name, target string) sandbox.Mount {
 		return sandbox.Mount{What: what, Source: name, Target: target}
 	}
-	rules := map[string]rule{
-		"replay": ofReplay(p, "id", "/dir", "r1", "r1", true),
-		"build":  ofBuild("id", "/dir", "b1", nil, false),
-		"app":    ofApp(p, "id", "/dir", "app-r1", false),
-		"copied": ofApp(p, "id", "/dir", "app-r1", true),
+	rules := map[string]Rule{
+		"replay": ReplayRule(p, "id", "/dir", "r1", "r1", true),
+		"build":  BuildRule("id", "/dir", "b1", nil, false),
+		"app":    AppRule(p, "id", "/dir", "app-r1", false),
+		"copied": AppRule(p, "id", "/dir", "app-r1", true),
 	}
 	for name, c := range map[string]struct {
 		rule string
@@ -259,7 +259,7 @@ func TestVolumesHaveAnIdentity(t *testing.T) {
 			e := &sandboxtest.Engine{}
 			rolestest.Must(t, e.EnsureVolume(t.Context(), sandbox.Volume{Name: c.has.Source, Labels: labels}))
 			_, err := e.Create(t.Context(), box)
-			proof, perr := e.Prove(t.Context(), r.expected(box))
+			proof, perr := e.Prove(t.Context(), r.Expected(box))
 			rolestest.Must(t, errors.Join(err, perr))
 			if got := proof.Err(); (got == nil) != c.ok {
 				t.Errorf("got error %v, want none: %v", got, c.ok)
@@ -269,18 +269,18 @@ func TestVolumesHaveAnIdentity(t *testing.T) {
 }
 
 // seen starts a box that the proof refuses, and looks what is found from inside.
-func (w *wrong) seen(t *testing.T, name, check string, p proving) {
+func (w *wrong) seen(t *testing.T, name, check string, p Launcher) {
 	t.Helper()
-	proof, err := w.engine.Prove(t.Context(), p.box)
+	proof, err := w.engine.Prove(t.Context(), p.Box)
 	if err = errors.Join(err, proof.Err()); err != nil {
 		t.Errorf("%s: the engine has another box than was meant: %v", name, err)
 	}
-	st, err := w.engine.Status(t.Context(), p.box.Name)
-	rolestest.Must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.dir, "boundary.json")), p.writeProbeSpec(st.Env), w.engine.Start(t.Context(), p.box.Name)))
-	if err := p.after(t.Context(), true); !errors.Is(err, sandbox.ErrUnproven) {
+	st, err := w.engine.Status(t.Context(), p.Box.Name)
+	rolestest.Must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.Dir, "boundary.json")), p.writeProbeSpec(st.Env), w.engine.Start(t.Context(), p.Box.Name)))
+	if err := p.ReadProof(t.Context(), true); !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("%s: nothing is found from inside: %v", name, err)
 	}
-	b, _, err := Record{Dir: p.dir}.Boundary()
+	b, _, err := Record{Dir: p.Dir}.Boundary()
 	if c, ok := b.Inside.Get(check); err != nil || !ok || c.OK {
 		t.Errorf("%s: %q holds inside: %+v, %v; found is %+v", name, check, c, err, b.Inside.Failed())
 	}
@@ -300,8 +300,8 @@ func TestTrialsAreTheBuildersAlone(t *testing.T) {
 		"a-call-that-is-alone": {Role{Alone: true}, PlaceBuilder, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reach := joining(s.holder(c.holder), s.Reach(PlaceBuilder))
-			got := ofRole(c.role, p, "id", "dir", true).reach(reach)
+			reach := Join(s.HolderName(c.holder), s.Reach(PlaceBuilder))
+			got := RoleRule(c.role, p, "id", "dir", true).reach(reach)
 			if got.OK != c.ok {
 				t.Errorf("got %+v, want ok %t", got, c.ok)
 			}

@@ -94,7 +94,7 @@ func (r *Runner) prepareNetwork(ctx context.Context, j Job, ends time.Time) erro
 	}
 	const spare = 5 * time.Minute // to begin the call, and to end it
 	until := ends.Add(StartTime(j.Trials) + spare)
-	return r.holderEnded(ctx, j.Place, r.Boxes.Trials(ctx, j.Trials, j.Call.ID, until))
+	return r.HolderEnded(ctx, j.Place, r.Boxes.Trials(ctx, j.Trials, j.Call.ID, until))
 }
 
 // remove removes the call's container and its services.
@@ -103,7 +103,7 @@ func (r *Runner) remove(ctx context.Context, j Job) error {
 }
 
 // box returns the name of a call's container.
-func (r *Runner) box(j Job) string { return r.name(j.Call.ID) }
+func (r *Runner) box(j Job) string { return r.Name(j.Call.ID) }
 
 // startOrAttach attaches to a call that an earlier abl started, or starts it. If the container
 // was started and is gone, startOrAttach leaves it to follow, which reads its output. If the
@@ -131,9 +131,9 @@ func (r *Runner) startOrAttach(ctx context.Context, j Job, rec Record) (Intent, 
 			err = j.Gate.Resume(ctx, j.Call.ID)
 		}
 		if err == nil {
-			err = r.handleProof(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.box(j)}).after(ctx, false))
+			err = r.handleProof(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.box(j)}).ReadProof(ctx, false))
 		}
-		return intent, r.holderEnded(ctx, j.Place, err)
+		return intent, r.HolderEnded(ctx, j.Place, err)
 	case ctx.Err() != nil:
 		return intent, fmt.Errorf("cannot start the %s: %w", j.Role.Name, ctx.Err())
 	}
@@ -143,7 +143,7 @@ func (r *Runner) startOrAttach(ctx context.Context, j Job, rec Record) (Intent, 
 	// The engine may carry out a request whose client has gone, so complete the start. A
 	// cancelled ctx ends the call right afterwards.
 	intent, err = r.begin(context.WithoutCancel(ctx), j, rec)
-	return intent, r.holderEnded(ctx, j.Place, err)
+	return intent, r.HolderEnded(ctx, j.Place, err)
 }
 
 // lostIntent ends a call that was started and whose intent file is missing. It is stopped and
@@ -176,7 +176,7 @@ func (r *Runner) intent(j Job) Intent {
 // begin creates the call's container and starts it. It marks the call as started before the
 // start, because a container that is gone later may have spent tokens.
 func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
-	if err := r.Quota.hasRoom(); err != nil {
+	if err := r.Quota.CheckRoom(); err != nil {
 		return Intent{}, err
 	}
 	intent, box, err := r.prepare(ctx, j, rec)
@@ -195,22 +195,22 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 	}
 	ready := func() error {
 		r.emit(j, state.Event{Kind: state.CallStart})
-		err := rec.markStarted()
+		err := rec.MarkStarted()
 		failpoint.Here("call.starting")
 		return err
 	}
-	return intent, r.handleProof(ctx, j, rec, proof.launch(ctx, created, ready))
+	return intent, r.handleProof(ctx, j, rec, proof.Launch(ctx, created, ready))
 }
 
 // proving returns the prover of a call's container.
-func (r *Runner) proving(j Job, rec Record, box sandbox.Box) proving {
-	return proving{
+func (r *Runner) proving(j Job, rec Record, box sandbox.Box) Launcher {
+	return Launcher{
 		Boxes:   r.Boxes,
-		project: r.Project,
-		box:     box,
-		dir:     rec.Dir,
-		rule:    ofRole(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0),
-		secret:  r.Safe,
+		Project: r.Project,
+		Box:     box,
+		Dir:     rec.Dir,
+		Rule:    RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0),
+		Secrets: r.Safe,
 	}
 }
 
@@ -226,7 +226,7 @@ func (r *Runner) handleProof(ctx context.Context, j Job, rec Record, err error) 
 	st, serr := r.Engine.Status(ctx, r.box(j))
 	switch unproven := errors.Is(err, sandbox.ErrUnproven); {
 	case !unproven && serr == nil && st.State == sandbox.Created:
-		return errors.Join(err, rec.unmark())
+		return errors.Join(err, rec.Unmark())
 	case !unproven:
 		return err
 	case errors.Is(serr, sandbox.ErrNotFound) && rec.Started():
@@ -234,10 +234,10 @@ func (r *Runner) handleProof(ctx context.Context, j Job, rec Record, err error) 
 	case serr != nil && !errors.Is(serr, sandbox.ErrNotFound):
 		return serr // the next run checks again
 	case serr != nil || st.State == sandbox.Created:
-		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.box(j)), rec.unmark())
+		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.box(j)), rec.Unmark())
 	}
 	why := Stopped{Class: outcome.Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
-	if herr := r.holderEnded(ctx, j.Place, err); errors.Is(herr, sandbox.ErrKilled) {
+	if herr := r.HolderEnded(ctx, j.Place, err); errors.Is(herr, sandbox.ErrKilled) {
 		why = Stopped{Class: outcome.EngineGone, Reason: herr.Error()}
 	}
 	if err := rec.Stop(why); err != nil {
@@ -248,7 +248,7 @@ func (r *Runner) handleProof(ctx context.Context, j Job, rec Record, err error) 
 
 // prepare writes the call's files and its intent, opens its gateway, and describes its container.
 func (r *Runner) prepare(ctx context.Context, j Job, rec Record) (intent Intent, box sandbox.Box, err error) {
-	if err := rec.unmark(); err != nil {
+	if err := rec.Unmark(); err != nil {
 		return intent, box, err
 	}
 	if err := r.Engine.Remove(ctx, r.box(j)); err != nil {

@@ -30,26 +30,26 @@ type ServiceBox struct {
 // to change the set-up.
 var ErrService = errors.New("cannot start the service")
 
-// startServices starts new containers of services. Each has its own holder, so that a database has
+// StartServices starts new containers of services. Each has its own holder, so that a database has
 // no more network access than the app that uses it. Programs of a foreign image do not end at a deadline:
 // they run in the process namespace of the holder and end with it.
-func (s *Boxes) startServices(ctx context.Context, kind string, all []ServiceBox, key string, until time.Time) error {
+func (s *Boxes) StartServices(ctx context.Context, kind string, all []ServiceBox, key string, until time.Time) error {
 	for _, svc := range all {
 		place := kind + svc.Name
 		box := sandbox.Box{
-			Name:   s.name(place),
+			Name:   s.Name(place),
 			Image:  svc.Image,
 			Env:    svc.Env,
 			Loose:  true,
 			Limits: s.Limits,
 			Shm:    s.Spaces.Shm,
 			Labels: s.Labels("service", "", key, until),
-			Reach:  s.joined(place),
+			Reach:  s.JoinPlace(place),
 			Below:  true,
 		}
 		err := s.startHolder(ctx, place, until)
 		if err == nil {
-			err = s.container(box).Make(ctx)
+			err = s.Container(box).Make(ctx)
 		}
 		if err == nil {
 			err = seed(ctx, s.Engine, box.Name, svc.Files)
@@ -83,18 +83,18 @@ func seed(ctx context.Context, engine sandbox.Streams, name string, files map[st
 	return nil
 }
 
-// removeServices removes services with their volumes.
-func (s *Boxes) removeServices(ctx context.Context, kind string, all []ServiceBox) error {
+// RemoveServices removes services with their volumes.
+func (s *Boxes) RemoveServices(ctx context.Context, kind string, all []ServiceBox) error {
 	var errs []error
 	for _, svc := range all {
-		errs = append(errs, s.Engine.Remove(ctx, s.name(kind+svc.Name)))
+		errs = append(errs, s.Engine.Remove(ctx, s.Name(kind+svc.Name)))
 	}
 	return errors.Join(errs...)
 }
 
-// logTail returns the last lines of a container's log after its first lines, with a colon before
+// LogTail returns the last lines of a container's log after its first lines, with a colon before
 // them, or "".
-func logTail(ctx context.Context, engine sandbox.Streams, name string, first int) string {
+func LogTail(ctx context.Context, engine sandbox.Streams, name string, first int) string {
 	const most, last = 1 << 10, 3
 	data, err := engine.Logs(ctx, name, most)
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
@@ -105,11 +105,11 @@ func logTail(ctx context.Context, engine sandbox.Streams, name string, first int
 	return ": " + text
 }
 
-// serviceFailed returns the error of a service that did not respond, with the end of its log. The
+// ServiceFailed returns the error of a service that did not respond, with the end of its log. The
 // app may have invented the name.
-func (s *Boxes) serviceFailed(ctx context.Context, kind string, all []ServiceBox, name, detail string) error {
+func (s *Boxes) ServiceFailed(ctx context.Context, kind string, all []ServiceBox, name, detail string) error {
 	if slices.ContainsFunc(all, func(svc ServiceBox) bool { return svc.Name == name }) {
-		if text := logTail(ctx, s.Engine, s.name(kind+name), 0); text != "" {
+		if text := LogTail(ctx, s.Engine, s.Name(kind+name), 0); text != "" {
 			detail += "; its log ends" + text
 		}
 	}
@@ -125,7 +125,7 @@ func (s *Boxes) Trials(ctx context.Context, all []ServiceBox, key string, until 
 	whole := context.WithoutCancel(ctx)
 	err := s.EndTrials(whole, all)
 	if err == nil {
-		err = s.startServices(whole, placeTrial, all, key, until)
+		err = s.StartServices(whole, placeTrial, all, key, until)
 	}
 	if err == nil {
 		err = s.awaitTrials(ctx, all, key)
@@ -135,7 +135,7 @@ func (s *Boxes) Trials(ctx context.Context, all []ServiceBox, key string, until 
 
 // EndTrials removes the services of the Builder's calls.
 func (s *Boxes) EndTrials(ctx context.Context, all []ServiceBox) error {
-	return s.removeServices(ctx, placeTrial, all)
+	return s.RemoveServices(ctx, placeTrial, all)
 }
 
 // awaitTrials waits until the services respond, in the network of the Builder.
@@ -146,11 +146,11 @@ func (s *Boxes) awaitTrials(ctx context.Context, all []ServiceBox, key string) e
 	}
 	until := time.Now().Add(StartTime(all) + probeTime)
 	box := s.Tool("await", s.Labels("helper", "", key, until), helper.Bin+"/"+helper.HelperProbe, "await", string(spec))
-	box.Reach = s.joined(PlaceBuilder)
+	box.Reach = s.JoinPlace(PlaceBuilder)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	whole := context.WithoutCancel(ctx)
-	c := s.container(box)
+	c := s.Container(box)
 	if err := c.Replace(whole); err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (s *Boxes) awaitTrials(ctx context.Context, all []ServiceBox, key string) e
 	case err != nil:
 		return fmt.Errorf("cannot wait for the services: the probe printed %q", line)
 	case saw.Event != "ready":
-		return s.serviceFailed(whole, placeTrial, all, saw.Name, saw.Detail)
+		return s.ServiceFailed(whole, placeTrial, all, saw.Name, saw.Detail)
 	}
 	return nil
 }

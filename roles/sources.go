@@ -17,10 +17,10 @@ import (
 // container. An engine follows links as root.
 var ErrSource = errors.New("cannot show this to a container")
 
-// checkSources checks the sources of mounts right before a container is created. They must be real
+// CheckSources checks the sources of mounts right before a container is created. They must be real
 // directories below the project, without a link in their path, and none inside of another. The
 // files for output must be regular files.
-func checkSources(p state.Project, mounts []sandbox.Mount) error {
+func CheckSources(p state.Project, mounts []sandbox.Mount) error {
 	if err := checkSeparate(p); err != nil {
 		return err
 	}

@@ -74,11 +74,11 @@ func TestSources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, mounts := shown(t, Builder)
-			if err := checkSources(p, mounts); err != nil {
+			if err := CheckSources(p, mounts); err != nil {
 				t.Fatalf("as it should be: %v", err)
 			}
 			c.plant(t, p)
-			if err := checkSources(p, mounts); !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), c.says) {
+			if err := CheckSources(p, mounts); !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("error %v, want %q", err, c.says)
 			}
 		})
@@ -97,12 +97,12 @@ func TestSourcesElsewhere(t *testing.T) {
 	p, _ := shown(t, Builder)
 	for _, path := range []string{"/", "/etc", p.Root, filepath.Dir(p.Root), p.Root + "/.abl", p.Root + "2"} {
 		m := []sandbox.Mount{{What: sandbox.Workspace, Source: path, Target: helper.Src}}
-		if err := checkSources(p, m); !errors.Is(err, ErrSource) {
+		if err := CheckSources(p, m); !errors.Is(err, ErrSource) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	t.Setenv("HOME", p.Src)
-	if err := checkSources(p, []sandbox.Mount{{What: sandbox.Workspace, Source: p.Src}}); !errors.Is(err, ErrSource) {
+	if err := CheckSources(p, []sandbox.Mount{{What: sandbox.Workspace, Source: p.Src}}); !errors.Is(err, ErrSource) {
 		t.Errorf("the home directory: %v", err)
 	}
 }
@@ -116,11 +116,11 @@ func TestSourcesOverlap(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := checkSources(q, nil); !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is, or is inside of") {
+		if err := CheckSources(q, nil); !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is, or is inside of") {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if err := checkSources(p, mounts); err != nil {
+	if err := CheckSources(p, mounts); err != nil {
 		t.Error(err)
 	}
 }
@@ -148,7 +148,7 @@ func TestSourcesBound(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = exec.Command("umount", "-l", over).Run() })
-			if err := checkSources(p, mounts); !errors.Is(err, ErrSource) {
+			if err := CheckSources(p, mounts); !errors.Is(err, ErrSource) {
 				t.Errorf("error %v", err)
 			}
 		})

@@ -26,6 +26,7 @@ import (
 	"abl/orchestrator/report"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/replay"
 )
 
 // pagePath returns the path of a phase's page.
@@ -74,7 +75,7 @@ func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, erro
 	records := run.Judged()
 	for _, r := range records {
 		var err error
-		if p.Seen[r.Step], err = roles.Exchanges(s.Paths, r, s.In.Safe.Bytes); err != nil {
+		if p.Seen[r.Step], err = replay.Exchanges(s.Paths, r, s.In.Safe.Bytes); err != nil {
 			s.In.Warn(err)
 		}
 		p.Changes = append(p.Changes, report.Change{Step: r.Step, To: r.Commits.Source})

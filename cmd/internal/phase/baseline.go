@@ -18,6 +18,7 @@ import (
 	"abl/internal/wording"
 	"abl/roles"
 	"abl/roles/environment"
+	"abl/roles/replay"
 )
 
 // baselineKey is the key of the record for the start of the app as the user committed it.
@@ -109,7 +110,7 @@ func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 	args := cmp.Or(r.Conf.App.Probe, "--help")
 	script := "#!/bin/sh\nabl-cmd app " + args + " </dev/null 2>&1\n"
 	who := r.jobs.Players[roles.Verifier.Name]
-	replayer := &roles.Replayer{App: r.app, Image: who.Image, Tests: func(_ context.Context, w io.Writer, _, as string) error {
+	replayer := &replay.Runner{App: r.app, Image: who.Image, Tests: func(_ context.Context, w io.Writer, _, as string) error {
 		t := tar.NewWriter(w)
 		head := &tar.Header{Name: filepath.Join(as, "run.sh"), Mode: 0o755, Size: int64(len(script)), Uid: r.env.UID,
 			Gid: r.env.GID}
@@ -119,8 +120,8 @@ func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 		}
 		return errors.Join(err, t.Close())
 	}}
-	ran, err := replayer.Run(ctx, roles.Replay{
-		Key: baselineKey + "/replay-probe", Against: roles.TheApp, Limit: probeLimit, Cmds: r.jobs.Commands(roles.Verifier,
+	ran, err := replayer.Run(ctx, replay.Job{
+		Key: baselineKey + "/replay-probe", Against: replay.TheApp, Limit: probeLimit, Cmds: r.jobs.Commands(roles.Verifier,
 			state.Phase{}, roles.Up{}),
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/environment"
+	"abl/roles/replay"
 )
 
 // Records returns the audit records of phase n, oldest first. It redacts values that are secrets now.
@@ -206,7 +207,7 @@ func (s *Project) Starts() ([]Call, error) {
 		c.KeyParts, _ = roles.ParseKey(name)
 		c.Key = name
 		c.Round, c.Iteration = placeOf(f.Phase(c.Phase), c.Step)
-		for _, rec := range append(roles.Earlier(c.Record), c.Record) {
+		for _, rec := range append(replay.Earlier(c.Record), c.Record) {
 			if log, err := os.Lstat(rec.App().Output()); err == nil { // the app's own start comes last
 				c.Record, c.Begun = rec, log.ModTime()
 			}

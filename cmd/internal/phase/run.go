@@ -24,6 +24,7 @@ import (
 	"abl/orchestrator/report"
 	"abl/roles"
 	"abl/roles/environment"
+	"abl/roles/replay"
 )
 
 // Run is a phase in its environment, or a shell or an app that the user opened.
@@ -217,7 +218,7 @@ func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
 		TakeMine:   r.In.Bool("take-mine"),
 	}
 	if r.Conf.Verify.Evidence != "off" {
-		l.Replay = &roles.Replayer{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Tests: tests.write}
+		l.Replay = &replay.Runner{App: r.app, Image: r.jobs.Players[roles.Verifier.Name].Image, Tests: tests.write}
 	}
 	return l
 }

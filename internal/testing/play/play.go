@@ -20,6 +20,7 @@ import (
 	"abl/orchestrator"
 	"abl/prompts"
 	"abl/roles"
+	"abl/roles/replay"
 )
 
 // Phase is phase 1 of a project.
@@ -97,7 +98,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		Outages: x.Outages,
 		Out:     x.Out,
 		Safe:    out,
-		Replay: &roles.Replayer{App: app, Image: "tools", Tests: func(ctx context.Context, w io.Writer, _, as string) error {
+		Replay: &replay.Runner{App: app, Image: "tools", Tests: func(ctx context.Context, w io.Writer, _, as string) error {
 			return hostfs.Tar(w, as, p.Tests, ".git")
 		}},
 		Strictness: orchestrator.Strictness{NoNull: "nobody knows its port"},

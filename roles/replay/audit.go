@@ -1,4 +1,4 @@
-package roles
+package replay
 
 import (
 	"bytes"
@@ -19,16 +19,17 @@ import (
 	"abl/internal/state"
 	"abl/internal/tap"
 	"abl/internal/witness"
+	"abl/roles"
 )
 
 // Trail returns the audit records of a step's calls and replays in order of time.
 func Trail(p state.Project, phase, step int) (calls []audit.Call, replays []audit.Replay, err error) {
-	names, err := readNames(p.Calls())
+	names, err := roles.Names(p.Calls())
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot list the calls: %w", err)
 	}
 	for _, name := range names {
-		k, ok := ParseKey(name)
+		k, ok := roles.ParseKey(name)
 		if !ok || k.Phase != phase || k.Step != step {
 			continue
 		}
@@ -49,16 +50,16 @@ func Trail(p state.Project, phase, step int) (calls []audit.Call, replays []audi
 }
 
 // auditCall returns the audit record of one call. ok is false if no agent was called for the key.
-func auditCall(p state.Project, key string, k KeyParts) (c audit.Call, ok bool, err error) {
-	rec := Record{Dir: p.Call(key)}
+func auditCall(p state.Project, key string, k roles.KeyParts) (c audit.Call, ok bool, err error) {
+	rec := roles.Record{Dir: p.Call(key)}
 	intent, begun, err := rec.Intent()
 	out, ended, oerr := rec.Outcome()
 	if err := errors.Join(err, oerr); err != nil || !begun && !ended {
 		return c, false, err
 	}
-	found, _, err := Read[struct {
+	found, _, err := roles.Read[struct {
 		Verdict string `json:"verdict"`
-	}](rec, FindingFile)
+	}](rec, roles.FindingFile)
 	if err != nil {
 		return c, false, err
 	}
@@ -96,7 +97,7 @@ func auditReplays(p state.Project, key string) (all []audit.Replay, err error) {
 	at := map[string]time.Time{}
 	for _, name := range names {
 		dir := filepath.Join(p.Call(key), name)
-		k, ok, err := Read[keptReplay](Record{Dir: dir}, replayFile)
+		k, ok, err := roles.Read[keptReplay](roles.Record{Dir: dir}, replayFile)
 		if err != nil {
 			return nil, err
 		}
@@ -162,11 +163,11 @@ func proofs(p state.Project, dir string) (own, app *audit.Proof, err error) {
 }
 
 func proofIn(p state.Project, dir string) (*audit.Proof, error) {
-	b, ok, err := Record{Dir: dir}.Boundary()
+	b, ok, err := roles.Record{Dir: dir}.Boundary()
 	if err != nil || !ok {
 		return nil, err
 	}
-	_, file, err := fileIn(p, dir, boundaryFile, 0)
+	_, file, err := fileIn(p, dir, roles.BoundaryFile, 0)
 	if err != nil || file == nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package roles
+package replay
 
 import (
 	"archive/tar"
@@ -19,13 +19,30 @@ import (
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 	"abl/internal/witness"
+	"abl/roles"
 )
 
+// target is an app on an engine in memory.
+type target struct {
+	*rolestest.Site
+	app *roles.App
+}
+
 // replayer has an app that is ready, and tests of no file.
-func replayer(t *testing.T) (*stage, *Replayer) {
-	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
-	s.app.Boxes.Port, s.app.Life = rolestest.Web.Port, time.Hour
-	return s, &Replayer{App: s.app, Image: "i", Tests: func(_ context.Context, w io.Writer, _, as string) error {
+func replayer(t *testing.T) (*target, *Runner) {
+	s := &target{Site: rolestest.NewSite(t)}
+	s.Engine.Scripts = map[string]sandboxtest.Script{"abl-id-app": rolestest.Broker(t, `{"event":"ready"}`)}
+	boxes := &roles.Boxes{
+		Engine: s.Engine, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder",
+		Port: rolestest.Web.Port,
+	}
+	s.app = &roles.App{
+		Boxes: boxes, Project: s.Project, Image: "i",
+		Spec:    helper.BrokerSpec{Port: helper.BrokerPort, App: rolestest.Web},
+		Silence: time.Hour, Life: time.Hour, Copy: "overlay", Commits: rolestest.OneCommit{Tree: "t1"}, Out: s.Out(),
+		Services: []roles.ServiceBox{{Service: helper.Service{Name: "db"}, Image: "db"}},
+	}
+	return s, &Runner{App: s.app, Image: "i", Tests: func(_ context.Context, w io.Writer, _, as string) error {
 		out := tar.NewWriter(w)
 		err := out.WriteHeader(&tar.Header{Name: as + "/", Mode: 0o755, Typeflag: tar.TypeDir})
 		return errors.Join(err, out.Close())
@@ -35,52 +52,52 @@ func replayer(t *testing.T) (*stage, *Replayer) {
 // A replay whose tests, holder, witness, app or service was ended from outside proves nothing, and
 // is no end that the app caused; what run.sh does counts.
 func TestReplayFaults(t *testing.T) {
-	const app = "abl-id-app"
-	kill := func(t *testing.T, s *stage, name string) { rolestest.Must(t, s.Engine.Kill(t.Context(), name)) }
+	const appBox = "abl-id-app"
+	kill := func(t *testing.T, s *target, name string) { rolestest.Must(t, s.Engine.Kill(t.Context(), name)) }
 	for _, c := range []struct {
 		name  string
-		does  func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit
+		does  func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit
 		fault string // "" for none
 		app   bool   // it needs one
 	}{
-		{"nothing", func(*testing.T, *stage, sandbox.Box) sandbox.Exit { return sandbox.Exit{} }, "", false},
-		{"it gives up", func(*testing.T, *stage, sandbox.Box) sandbox.Exit { return sandbox.Exit{Code: 1} }, "", false},
-		{"its container is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+		{"nothing", func(*testing.T, *target, sandbox.Box) sandbox.Exit { return sandbox.Exit{} }, "", false},
+		{"it gives up", func(*testing.T, *target, sandbox.Box) sandbox.Exit { return sandbox.Exit{Code: 1} }, "", false},
+		{"its container is killed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			kill(t, s, b.Name)
 			return sandbox.Exit{}
 		}, "was killed (exit code 137)", false},
-		{"its container is removed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+		{"its container is removed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			rolestest.Must(t, s.Engine.Remove(t.Context(), b.Name))
 			return sandbox.Exit{}
 		}, "was removed", false},
-		{"the machine is started again", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+		{"the machine is started again", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			s.Engine.Finish(b.Name, sandbox.Exit{Code: 0}) // as some engines have it
 			return sandbox.Exit{}
 		}, "was killed (exit code 0)", false},
-		{"its container is stopped", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+		{"its container is stopped", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			s.Engine.Print(b.Name, `{"exit":143,"signal":"SIGTERM","stopped":true}`+"\n")
 			return sandbox.Exit{Code: 143}
 		}, "was asked to end", false},
-		{"it runs out of memory", func(*testing.T, *stage, sandbox.Box) sandbox.Exit {
+		{"it runs out of memory", func(*testing.T, *target, sandbox.Box) sandbox.Exit {
 			return sandbox.Exit{Code: 1, OOMKilled: true}
 		}, "out of memory (limits.memory)", false},
-		{"run.sh is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+		{"run.sh is killed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			s.Engine.Print(b.Name, `{"exit":137,"signal":"SIGKILL"}`+"\n")
 			return sandbox.Exit{Code: 137}
 		}, "run.sh was killed (exit code 137)", false},
-		{"what stands at the app's port is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+		{"what stands at the app's port is killed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			kill(t, s, b.Reach.Join)
 			return sandbox.Exit{}
 		}, "ended before the tests did, which forwards to the app", false},
-		{"the app is killed", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
-			kill(t, s, app)
+		{"the app is killed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
+			kill(t, s, appBox)
 			return sandbox.Exit{Code: 1}
-		}, app + " was killed (exit code 137)", true},
-		{"the app's network is", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+		}, appBox + " was killed (exit code 137)", true},
+		{"the app's network is", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			kill(t, s, "abl-id-holder-app")
 			return sandbox.Exit{Code: 1}
 		}, "abl-id-holder-app ended, which holds the app's network", true},
-		{"a service is", func(t *testing.T, s *stage, b sandbox.Box) sandbox.Exit {
+		{"a service is", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			kill(t, s, "abl-id-svc-db")
 			return sandbox.Exit{Code: 1}
 		}, "abl-id-svc-db ended, a service of the app's", true},
@@ -96,7 +113,7 @@ func TestReplayFaults(t *testing.T) {
 					return c.does(t, s, b)
 				}
 				rolestest.Must(t, os.MkdirAll(s.Project.Call("p1-verify-1.1"), 0o755))
-				out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-x", Against: against, Limit: time.Minute})
+				out, err := r.Run(t.Context(), Job{Key: "p1-verify-1.1/replay-x", Against: against, Limit: time.Minute})
 				if err != nil || out.Fault != (c.fault != "") || !strings.Contains(out.Gone, c.fault) || len(out.Ends.Broke) > 0 {
 					t.Errorf("got %+v, %v, want the fault %q", out, err, c.fault)
 				}
@@ -132,7 +149,7 @@ func TestAppThatEndsInAReplay(t *testing.T) {
 				return sandbox.Exit{Code: 1}
 			}
 			rolestest.Must(t, os.MkdirAll(s.Project.Call("p1-verify-1.1"), 0o755))
-			out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-x", Against: TheApp, Limit: time.Minute})
+			out, err := r.Run(t.Context(), Job{Key: "p1-verify-1.1/replay-x", Against: TheApp, Limit: time.Minute})
 			if got := strings.Join(out.Ends.Broke, ", "); err != nil || out.Fault || !strings.Contains(got, want) {
 				t.Errorf("got %q, %+v, %v, want %q", got, out, err, want)
 			}
@@ -143,7 +160,7 @@ func TestAppThatEndsInAReplay(t *testing.T) {
 // Tests that fill the volume that they run in are ended, and prove nothing.
 func TestReplayWritesTooMuch(t *testing.T) {
 	s, r := replayer(t)
-	s.app.Disk = DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}
+	s.app.Disk = roles.DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}
 	s.Engine.Used = func(volume string) int64 {
 		if volume == "abl-id-app-scratch" {
 			return 0
@@ -156,7 +173,7 @@ func TestReplayWritesTooMuch(t *testing.T) {
 		return sandbox.Exit{}
 	}
 	rolestest.Must(t, os.MkdirAll(s.Project.Call("p1-verify-1.1"), 0o755))
-	out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-app-1", Against: TheApp, Limit: time.Hour})
+	out, err := r.Run(t.Context(), Job{Key: "p1-verify-1.1/replay-app-1", Against: TheApp, Limit: time.Hour})
 	if err != nil || !strings.Contains(out.Gone, "abl ended run.sh: it wrote 69 MiB into its copy") || out.Late {
 		t.Errorf("got %+v, %v", out, err)
 	}
@@ -166,7 +183,7 @@ func TestReplayWritesTooMuch(t *testing.T) {
 // mounted, and not what they are handed.
 func TestReplaysLookAlike(t *testing.T) {
 	s, r := replayer(t)
-	for _, p := range []Replay{
+	for _, p := range []Job{
 		{Key: "p1-verify-1.1/replay-app-1", Against: TheApp, Limit: 10 * time.Minute},
 		{Key: "p1-verify-1.1/replay-altered-1", Against: TheApp, Limit: time.Minute, Altering: &witness.Altering{}},
 		{Key: "p1-verify-1.1/replay-no app", Against: NoApp, Limit: 10 * time.Minute},
@@ -231,10 +248,10 @@ func TestReplaysLookAlike(t *testing.T) {
 func TestReplayOnAFullDisk(t *testing.T) {
 	rolestest.FullDisks(t, func(t *testing.T, disk, why string) {
 		s, r := replayer(t)
-		s.app.Disk = DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
+		s.app.Disk = roles.DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
 		s.Engine.Scripts["replay"] = func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} }
 		rolestest.Must(t, os.MkdirAll(s.Project.Call("p1-verify-1.1"), 0o755))
-		out, err := r.Run(t.Context(), Replay{Key: "p1-verify-1.1/replay-no app", Against: NoApp, Limit: time.Hour})
+		out, err := r.Run(t.Context(), Job{Key: "p1-verify-1.1/replay-no app", Against: NoApp, Limit: time.Hour})
 		if err != nil || !out.Fault || !strings.Contains(out.Gone, why) {
 			t.Errorf("got %+v, %v, want a fault with %q", out, err, why)
 		}

@@ -1,4 +1,4 @@
-package roles
+package replay
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/state"
+	"abl/roles"
 )
 
 func put(t *testing.T, dir, name, text string) {
@@ -27,12 +28,12 @@ func put(t *testing.T, dir, name, text string) {
 // keptCall is the record of a call that ended.
 func keptCall(t *testing.T, p state.Project, key string, class outcome.Outcome) {
 	t.Helper()
-	rec := Record{Dir: p.Call(key)}
+	rec := roles.Record{Dir: p.Call(key)}
 	put(t, rec.Dir, "started", "")
 	for _, err := range []error{
-		rec.Write("intent.json", Intent{Key: key, Image: "abl/tools:1", Agent: "scripted"}),
-		rec.SaveOutcome(Outcome{Key: key, Class: class, Model: "m", Report: "r.md"}),
-		rec.Write("boundary.json", Boundary{Box: "box", Made: sandbox.Proof{
+		rec.Write("intent.json", roles.Intent{Key: key, Image: "abl/tools:1", Agent: "scripted"}),
+		rec.SaveOutcome(roles.Outcome{Key: key, Class: class, Model: "m", Report: "r.md"}),
+		rec.Write("boundary.json", roles.Boundary{Box: "box", Made: sandbox.Proof{
 			sandbox.Same("image", "abl/tools:1 sha256:abc", "abl/tools:1 sha256:abc"), sandbox.Same("state", "a", "b")}}),
 	} {
 		if err != nil {
@@ -42,12 +43,12 @@ func keptCall(t *testing.T, p state.Project, key string, class outcome.Outcome) 
 }
 
 // keptRun is the record of a replay, the n-th in time.
-func keptRun(t *testing.T, p state.Project, key, name string, n int, output string, out Replayed) {
+func keptRun(t *testing.T, p state.Project, key, name string, n int, output string, out Result) {
 	t.Helper()
 	dir := filepath.Join(p.Call(key), replayDir+name)
 	put(t, dir, "stdout", output)
-	k := keptReplay{At: time.Unix(int64(n), 0), Against: TheApp, Replayed: out}
-	if err := (Record{Dir: dir}).Write(replayFile, k); err != nil {
+	k := keptReplay{At: time.Unix(int64(n), 0), Against: TheApp, Result: out}
+	if err := (roles.Record{Dir: dir}).Write(replayFile, k); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -64,9 +65,9 @@ func TestTrail(t *testing.T) {
 		keptCall(t, p, key, class)
 	}
 	put(t, p.Call("p1-verify-2.10"), "finding.json", `{"verdict":"fail"}`)
-	keptRun(t, p, "p1-verify-2.10", "no app", 3, "1..1\nnot ok 1 - P1.C1\n", Replayed{Exit: 1, Took: 1500 * time.Millisecond})
-	keptRun(t, p, "p1-verify-2.10", "app-1", 2, "1..2\nok 1 - P1.C1\nok 2 - P1.C2 # SKIP no\n", Replayed{})
-	keptRun(t, p, "p1-verify-2.10", "phase1-app-1", 1, "", Replayed{AppFailed: "exit code 1"})
+	keptRun(t, p, "p1-verify-2.10", "no app", 3, "1..1\nnot ok 1 - P1.C1\n", Result{Exit: 1, Took: 1500 * time.Millisecond})
+	keptRun(t, p, "p1-verify-2.10", "app-1", 2, "1..2\nok 1 - P1.C1\nok 2 - P1.C2 # SKIP no\n", Result{})
+	keptRun(t, p, "p1-verify-2.10", "phase1-app-1", 1, "", Result{AppFailed: "exit code 1"})
 	put(t, filepath.Join(p.Call("p1-verify-2.10"), "replay-app-2"), "stdout", "amid which abl was killed")
 	calls, replays, err := Trail(p, 1, 2)
 	if err != nil {
@@ -111,9 +112,9 @@ func TestForgetReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	make := func() {
-		keptRun(t, p, key, "app-2", 1, "", Replayed{})
-		keptRun(t, p, key, "phase1-app-1", 2, "", Replayed{})
-		if err := (Record{Dir: p.Call(key)}).Write(RegressionFile, map[string]string{"verdict": "pass"}); err != nil {
+		keptRun(t, p, key, "app-2", 1, "", Result{})
+		keptRun(t, p, key, "phase1-app-1", 2, "", Result{})
+		if err := (roles.Record{Dir: p.Call(key)}).Write(roles.RegressionFile, map[string]string{"verdict": "pass"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +131,7 @@ func TestForgetReplays(t *testing.T) {
 		for _, r := range replays {
 			got += r.Name + " "
 		}
-		if _, ok, err := Read[map[string]string](Record{Dir: p.Call(key)}, RegressionFile); ok && err == nil {
+		if _, ok, err := roles.Read[map[string]string](roles.Record{Dir: p.Call(key)}, roles.RegressionFile); ok && err == nil {
 			got += "regression "
 		}
 		if got != want {

@@ -1,4 +1,6 @@
-package roles
+// Package replay runs the tests that a Verifier saved again, and keeps the results. It reads them and
+// the records of calls for the audit record.
+package replay
 
 import (
 	"context"
@@ -20,12 +22,13 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/internal/witness"
+	"abl/roles"
 )
 
-// Replayer runs the tests that a Verifier saved again: without an agent, a key and network access,
+// Runner runs the tests that a Verifier saved again: without an agent, a key and network access,
 // in a separate container, from the commit and not from the workspace.
-type Replayer struct {
-	App   *App
+type Runner struct {
+	App   *roles.App
 	Image string                                                          // the Verifier's
 	Tests func(ctx context.Context, w io.Writer, commit, as string) error // writes the tree of a commit of the tests, as a tar
 
@@ -43,8 +46,8 @@ const (
 	Trouble Against = "500"    // every request gets 500
 )
 
-// Replay is one run of the saved tests.
-type Replay struct {
+// Job is one run of the saved tests.
+type Job struct {
 	Key     string // "<call>/replay-<name>": the folder of its record below the calls
 	Commit  string // of the tests
 	Source  string // commit that the app is started from, "" for the last one
@@ -60,8 +63,8 @@ type Replay struct {
 }
 
 // app returns the app of a replay. Events of an app with altered responses are discarded.
-func (r *Replayer) app(p Replay) *App {
-	a := r.App.beside(p.Beside)
+func (r *Runner) app(p Job) *roles.App {
+	a := r.App.Beside(p.Beside)
 	if p.Altering != nil {
 		quiet := *a
 		quiet.Out, a = state.Discard, &quiet
@@ -71,22 +74,22 @@ func (r *Replayer) app(p Replay) *App {
 
 // AtOnce returns how many replays against an app can run at the same time. Services have fixed
 // names, so an app with services allows only one.
-func (r *Replayer) AtOnce() int {
+func (r *Runner) AtOnce() int {
 	if r.App.Port == 0 || r.App.Services != nil {
 		return 1
 	}
 	return 4
 }
 
-// Replayed is the result of a replay.
-type Replayed struct {
+// Result is the result of a replay.
+type Result struct {
 	Output    []byte        `json:"-"` // of run.sh, at most maxReplay+1 bytes
 	Exit      int           `json:"exit"`
 	Late      bool          `json:"late,omitempty"`       // stopped at its time limit
 	Gone      string        `json:"gone,omitempty"`       // why the replay proves nothing
 	Fault     bool          `json:"-"`                    // something other than abl ended a container, so the replay can be repeated
 	AppFailed string        `json:"app_failed,omitempty"` // the app did not start, so no test ran
-	Ends      AppEnds       `json:"-"`                    // how the app ended; its record has the details
+	Ends      roles.AppEnds `json:"-"`                    // how the app ended; its record has the details
 	Took      time.Duration `json:"took_ns"`
 
 	Watched bool               `json:"watched,omitempty"` // a witness recorded the exchanges with the app
@@ -98,7 +101,7 @@ const maxReplay = 4 << 20
 
 // Run runs one replay and replaces an earlier record of it. While the replay runs, its record has a
 // random name, because tests can see the paths of their files.
-func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) {
+func (r *Runner) Run(ctx context.Context, p Job) (out Result, err error) {
 	kept := r.App.Project.Call(p.Key)
 	p.role, p.called = strings.ReplaceAll(path.Base(p.Key), " ", "-"), rand.Text()
 	p.Key = path.Join(path.Dir(p.Key), underWay+p.called)
@@ -107,7 +110,7 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 		return out, err
 	}
 	defer func() {
-		tidy, cancel := tidying(ctx)
+		tidy, cancel := roles.CleanupContext(ctx)
 		defer cancel()
 		err = errors.Join(err, r.clear(tidy, p), os.RemoveAll(kept), os.Rename(r.App.Project.Call(p.Key), kept))
 	}()
@@ -116,9 +119,9 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 	}
 	at := time.Now().UTC()
 	if out, err = r.once(ctx, p); errors.Is(err, sandbox.ErrKilled) {
-		out, err = Replayed{Gone: err.Error(), Fault: true, Took: time.Since(at)}, r.clear(ctx, p)
+		out, err = Result{Gone: err.Error(), Fault: true, Took: time.Since(at)}, r.clear(ctx, p)
 		err = errors.Join(err,
-			cleanAll(r.App.Safe, r.App.Project.Call(p.Key), "stdout", "stderr"), cleanAll(r.App.Safe, filepath.Dir(r.seen(p)),
+			roles.CleanOutput(r.App.Safe, r.App.Project.Call(p.Key), "stdout", "stderr"), roles.CleanOutput(r.App.Safe, filepath.Dir(r.seen(p)),
 				"record"))
 	}
 	if err != nil {
@@ -129,59 +132,59 @@ func (r *Replayer) Run(ctx context.Context, p Replay) (out Replayed, err error) 
 
 // once starts the app and its network and runs the tests. It returns a sandbox.ErrKilled if something
 // other than abl ended one of the containers, because then the tests' output proves nothing.
-func (r *Replayer) once(ctx context.Context, p Replay) (out Replayed, err error) {
+func (r *Runner) once(ctx context.Context, p Job) (out Result, err error) {
 	up, err := r.startTarget(ctx, p)
 	if err != nil || up.Failed != "" {
-		return Replayed{AppFailed: up.Why()}, err
+		return Result{AppFailed: up.Why()}, err
 	}
 	failpoint.Here("replay.standing")
 	p.Cmds.URL, p.Cmds.Token = up.Broker, up.Token
 	if out, err = r.runTests(ctx, p, up.URL); err != nil || p.Against != TheApp {
 		return out, err
 	}
-	why, err := r.app(p).endedBy(ctx, p.Key, true)
+	why, err := r.app(p).EndedBy(ctx, p.Key, true)
 	if err == nil && why != "" {
 		err = fmt.Errorf("%w: %s", sandbox.ErrKilled, why)
 	}
 	if err == nil {
-		err = r.app(p).noteEnd(ctx, p.Key)
+		err = r.app(p).NoteEnd(ctx, p.Key)
 	}
 	if err == nil {
-		out.Ends, err = EndsOf(r.App.Project, p.Key)
+		out.Ends, err = roles.EndsOf(r.App.Project, p.Key)
 	}
 	return out, err
 }
 
 // startTarget starts what the tests run against, and the holder of their network. A null app
 // reports success for every command, because otherwise the tests would fail for another reason.
-func (r *Replayer) startTarget(ctx context.Context, p Replay) (up Up, err error) {
+func (r *Runner) startTarget(ctx context.Context, p Job) (up roles.Up, err error) {
 	a := r.app(p)
-	up = a.up(helper.BrokerSpec{App: a.Spec.App, Token: rand.Text()})
+	up = a.Describe(helper.BrokerSpec{App: a.Spec.App, Token: rand.Text()})
 	if p.Against == TheApp {
 		if up, err = a.Up(ctx, p.Key, p.Source); err != nil || up.Failed != "" {
 			return up, err
 		}
 	}
 	if a.Port == 0 && p.Against == TheApp {
-		return up, a.Holder(ctx, PlaceVerifier)
+		return up, a.Holder(ctx, roles.PlaceVerifier)
 	}
 	box := a.Tool("holder-"+p.called, a.Labels("witness", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
 	box.Reach = sandbox.Reach{Self: []string{helper.AppAlias}}
 	// A witness writes its record as this user. All targets use the same user.
 	box.User = fmt.Sprintf("%d:%d", a.UID, a.GID)
-	app, broker := here(a.Port), here(helper.BrokerPort)
+	app, broker := roles.LocalAddr(a.Port), roles.LocalAddr(helper.BrokerPort)
 	args := []string{"--commands", broker, "--door", helper.Door}
 	switch {
 	case p.Against == TheApp:
 		return up, r.watch(ctx, p, box)
 	case p.Against == NoApp: // nothing listens
-	case a.program():
+	case a.IsProgram():
 		args = append(args, "--ran", nullResponses[helper.KindCommand][p.Against])
 	default:
 		args = append(args, "--null", app+"="+nullResponses[a.Spec.App.Kind][p.Against])
 	}
 	box.Tmpfs = []sandbox.Tmpfs{{Target: helper.Door, Size: 1 << 20, Mode: "0700", Owned: true}}
-	return up, a.startNamespace(ctx, box, args...)
+	return up, a.StartNamespace(ctx, box, args...)
 }
 
 // nullResponses are the responses of null apps by the app's kind: a status, a line, or the result
@@ -193,13 +196,13 @@ var nullResponses = map[string]map[Against]string{
 }
 
 // watch starts the witness, which holds the tests' network and is their only route to the app.
-func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
-	a, rec := r.app(p), Record{Dir: filepath.Join(r.App.Project.Call(p.Key), "witness")}
+func (r *Runner) watch(ctx context.Context, p Job, box sandbox.Box) error {
+	a, rec := r.app(p), roles.Record{Dir: filepath.Join(r.App.Project.Call(p.Key), "witness")}
 	asJSON := map[string]any{}
-	args := []string{"--watch", here(a.Port) + "=" + appSocket, "--pass", here(helper.BrokerPort) + "=" + brokerSocket}
+	args := []string{"--watch", roles.LocalAddr(a.Port) + "=" + roles.AppSocket, "--pass", roles.LocalAddr(helper.BrokerPort) + "=" + roles.BrokerSocket}
 	switch {
-	case a.program():
-		args = []string{"--watch", here(a.Port) + "=" + brokerSocket}
+	case a.IsProgram():
+		args = []string{"--watch", roles.LocalAddr(a.Port) + "=" + roles.BrokerSocket}
 	case a.Spec.App.Kind == helper.KindTCP:
 		args = append(args, "--bytes")
 	}
@@ -207,29 +210,29 @@ func (r *Replayer) watch(ctx context.Context, p Replay, box sandbox.Box) error {
 		asJSON["altering.json"] = p.Altering
 		args = append(args, "--altering", path.Join(helper.In, "altering.json"))
 	}
-	if err := errors.Join(writeInput(rec, nil, asJSON), a.createFiles(r.seen(p))); err != nil {
+	if err := errors.Join(roles.WriteInput(rec, nil, asJSON), a.CreateFiles(r.seen(p))); err != nil {
 		return fmt.Errorf("cannot prepare a witness: %w", err)
 	}
 	box.Mounts = []sandbox.Mount{
-		a.socketVolume(a.at()),
+		a.SocketVolume(a.Place()),
 		{What: sandbox.CallIn, Source: rec.In(), Target: helper.In, ReadOnly: true},
 		{What: sandbox.CallOut, Source: r.seen(p), Target: helper.Record},
 	}
-	if err := checkSources(a.Project, box.Mounts); err != nil {
+	if err := roles.CheckSources(a.Project, box.Mounts); err != nil {
 		return err
 	}
-	return a.startNamespace(ctx, box, args...)
+	return a.StartNamespace(ctx, box, args...)
 }
 
 // seen returns the file in which the witness of a replay records exchanges.
-func (r *Replayer) seen(p Replay) string {
+func (r *Runner) seen(p Job) string {
 	return filepath.Join(r.App.Project.Call(p.Key), "witness", "record")
 }
 
 // witnessed stops the witness and reads its record.
-func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error {
+func (r *Runner) witnessed(ctx context.Context, p Job, out *Result) error {
 	a := r.app(p)
-	if err := a.Engine.Stop(ctx, a.holder(p.called), time.Second); err != nil {
+	if err := a.Engine.Stop(ctx, a.HolderName(p.called), time.Second); err != nil {
 		return err
 	}
 	f, err := hostfs.Open(filepath.Dir(r.seen(p)), filepath.Base(r.seen(p)))
@@ -240,7 +243,7 @@ func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error
 	if out.Record, err = witness.ReadRecord(f); err != nil {
 		return err
 	}
-	if a.program() { // other requests to the broker are not runs of the program
+	if a.IsProgram() { // other requests to the broker are not runs of the program
 		out.Record = slices.DeleteFunc(out.Record, func(x witness.Exchange) bool { return x.Target != witness.RunTarget })
 	}
 	for i := range out.Record {
@@ -253,54 +256,54 @@ func (r *Replayer) witnessed(ctx context.Context, p Replay, out *Replayed) error
 		}
 	}
 	out.Watched = true
-	return cleanAll(a.Safe, filepath.Dir(r.seen(p)), filepath.Base(r.seen(p)))
+	return roles.CleanOutput(a.Safe, filepath.Dir(r.seen(p)), filepath.Base(r.seen(p)))
 }
 
 // runTests runs run.sh to its end. The tests are in a volume, so that each replay begins with the
 // files of the commit.
-func (r *Replayer) runTests(ctx context.Context, p Replay, url string) (out Replayed, err error) {
+func (r *Runner) runTests(ctx context.Context, p Job, url string) (out Result, err error) {
 	a, place, open := r.app(p), p.called, r.App.Port == 0 && p.Against == TheApp
-	reach := joining(a.holder(place), sandbox.Reach{Self: []string{helper.AppAlias}})
+	reach := roles.Join(a.HolderName(place), sandbox.Reach{Self: []string{helper.AppAlias}})
 	if open {
-		place, reach = PlaceVerifier, a.joined(PlaceVerifier)
+		place, reach = roles.PlaceVerifier, a.JoinPlace(roles.PlaceVerifier)
 	}
-	defer func() { err = a.holderEnded(ctx, place, err) }()
-	box := a.worker(p.called, r.Image, place, a.Labels("replay", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
-	box.Tmpfs, box.Reach = a.Spaces.tmpfs(Verifier), reach
+	defer func() { err = a.HolderEnded(ctx, place, err) }()
+	box := a.Worker(p.called, r.Image, place, a.Labels("replay", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
+	box.Tmpfs, box.Reach = a.Spaces.Tmpfs(roles.Verifier), reach
 	if url != "" {
 		box.Env = append(box.Env, "ABL_APP_URL="+url)
 	}
-	if a.program() {
+	if a.IsProgram() {
 		box.Env = append(box.Env, "ABL_EXCHANGE="+helper.Exchange)
 	}
 	dir, whole := a.Project.Call(p.Key), context.WithoutCancel(ctx)
-	one := &batch{
-		proving: proving{
+	one := &roles.Batch{
+		Launcher: roles.Launcher{
 			Boxes:   a.Boxes,
-			project: a.Project,
-			dir:     dir,
-			box:     box,
-			rule:    ofReplay(a.Project, a.ID, dir, p.called, place, !open),
-			secret:  a.Safe,
+			Project: a.Project,
+			Dir:     dir,
+			Box:     box,
+			Rule:    roles.ReplayRule(a.Project, a.ID, dir, p.called, place, !open),
+			Secrets: a.Safe,
 		},
-		run:    helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests},
-		limit:  p.Limit,
-		grace:  time.Second,
-		asJSON: map[string]any{"commands.json": p.Cmds},
-		tree:   func(w io.Writer, as string) error { return r.Tests(whole, w, p.Commit, as) },
+		Run:   helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests},
+		Limit: p.Limit,
+		Grace: time.Second,
+		JSON:  map[string]any{"commands.json": p.Cmds},
+		Tree:  func(w io.Writer, as string) error { return r.Tests(whole, w, p.Commit, as) },
 	}
-	begun, err := one.start(ctx)
+	begun, err := one.Start(ctx)
 	if err != nil {
 		return out, err
 	}
-	exit, late, err := one.await(ctx, p.Cut)
+	exit, late, err := one.Await(ctx, p.Cut)
 	if err != nil {
 		return out, err
 	}
 	out.Exit, out.Late, out.Took = exit.Code, late, time.Since(begun)
 	why, err := ended(ctx, one, exit, &out)
-	if err == nil && a.gone(ctx, a.holder(place)) { // from then on the tests could not reach the app
-		why = a.holder(place) + " ended before the tests did, which forwards to the app: it was killed, or the tests had too many connections at a time"
+	if err == nil && a.Gone(ctx, a.HolderName(place)) { // from then on the tests could not reach the app
+		why = a.HolderName(place) + " ended before the tests did, which forwards to the app: it was killed, or the tests had too many connections at a time"
 	}
 	if err == nil && why != "" {
 		err = fmt.Errorf("%w: %s", sandbox.ErrKilled, why)
@@ -317,24 +320,24 @@ func (r *Replayer) runTests(ctx context.Context, p Replay, url string) (out Repl
 // ended returns how something other than abl or run.sh ended the tests, "" if nothing did. It sets
 // out.Gone if run.sh could not be started. A killed run.sh counts as ended by the machine: the
 // kernel kills processes if memory is short.
-func ended(ctx context.Context, one *batch, exit sandbox.Exit, out *Replayed) (why string, err error) {
+func ended(ctx context.Context, one *roles.Batch, exit sandbox.Exit, out *Result) (why string, err error) {
 	switch {
 	case out.Late:
 		return "", nil
-	case one.full:
-		return one.over, nil
-	case one.over != "":
-		out.Gone = "abl ended run.sh: " + one.over
+	case one.Full:
+		return one.Over, nil
+	case one.Over != "":
+		out.Gone = "abl ended run.sh: " + one.Over
 		return "", nil
 	}
-	if why, err = one.endedFromOutside(ctx, one.box.Name, true); err != nil || why != "" {
+	if why, err = one.EndedFromOutside(ctx, one.Box.Name, true); err != nil || why != "" {
 		return why, err
 	}
-	end, _, err := one.runEnd(ctx, one.box.Name)
+	end, _, err := one.RunEnd(ctx, one.Box.Name)
 	switch {
 	case exit.OOMKilled:
 		why = "the tests ran out of memory (limits.memory)"
-	case exit.Code == killedCode:
+	case exit.Code == roles.KilledCode:
 		why = fmt.Sprintf("run.sh was killed (exit code %d)", exit.Code)
 	case end.Error != "":
 		out.Gone = "run.sh could not be started: " + end.Error
@@ -343,14 +346,14 @@ func ended(ctx context.Context, one *batch, exit sandbox.Exit, out *Replayed) (w
 }
 
 // read removes the container, then cleans and reads the output.
-func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
-	if err := one.Engine.Remove(ctx, one.box.Name); err != nil {
+func (r *Runner) read(ctx context.Context, one *roles.Batch, out *Result) error {
+	if err := one.Engine.Remove(ctx, one.Box.Name); err != nil {
 		return err
 	}
-	if err := cleanAll(one.Safe, one.dir, "stdout", "stderr"); err != nil {
+	if err := roles.CleanOutput(one.Safe, one.Dir, "stdout", "stderr"); err != nil {
 		return err
 	}
-	f, err := hostfs.Open(one.dir, "stdout")
+	f, err := hostfs.Open(one.Dir, "stdout")
 	if err != nil {
 		return err
 	}
@@ -360,7 +363,7 @@ func (r *Replayer) read(ctx context.Context, one *batch, out *Replayed) error {
 }
 
 // clear removes everything that a replay has started, or that a killed abl left of it.
-func (r *Replayer) clear(ctx context.Context, p Replay) error {
+func (r *Runner) clear(ctx context.Context, p Job) error {
 	a := r.app(p)
 	_, err := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelRole: p.role}, nil)
 	if p.Against == TheApp {

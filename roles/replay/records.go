@@ -1,4 +1,4 @@
-package roles
+package replay
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"abl/internal/state"
+	"abl/roles"
 )
 
 // underWay is the prefix of a record's name while its replay runs.
@@ -16,7 +17,7 @@ const underWay = "replaying-"
 
 // sweepReplays removes the records of replays during which abl was killed.
 func sweepReplays(call string) error {
-	names, err := readNames(call)
+	names, err := roles.Names(call)
 	for _, name := range names {
 		if strings.HasPrefix(name, underWay) {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(call, name)))
@@ -37,16 +38,16 @@ type keptReplay struct {
 	At      time.Time `json:"at"`
 	Against Against   `json:"against"`
 	Commit  string    `json:"commit,omitempty"`
-	Replayed
+	Result
 }
 
 // saveReplay writes the result of a replay.
-func (r *Replayer) saveReplay(p Replay, at time.Time, out Replayed) error {
-	k := keptReplay{At: at, Against: p.Against, Commit: p.Commit, Replayed: out}
+func (r *Runner) saveReplay(p Job, at time.Time, out Result) error {
+	k := keptReplay{At: at, Against: p.Against, Commit: p.Commit, Result: out}
 	if err := r.App.Safe.Clean(&k); err != nil {
 		return err
 	}
-	return Record{Dir: r.App.Project.Call(p.Key)}.Write(replayFile, k)
+	return roles.Record{Dir: r.App.Project.Call(p.Key)}.Write(replayFile, k)
 }
 
 // order is the order of replays in a report.
@@ -57,11 +58,11 @@ var order = []Against{TheApp, NoApp, Empty, Trouble}
 func ForgetReplays(p state.Project, key string, earlier bool) error {
 	names, err := replaysOf(p, key)
 	if earlier {
-		err = errors.Join(err, Record{Dir: p.Call(key)}.forget(RegressionFile))
+		err = errors.Join(err, roles.Record{Dir: p.Call(key)}.Forget(roles.RegressionFile))
 	}
 	for _, name := range names {
 		if strings.HasPrefix(name, replayDir+"phase") == earlier {
-			err = errors.Join(err, Record{Dir: filepath.Join(p.Call(key), name)}.forget(replayFile))
+			err = errors.Join(err, roles.Record{Dir: filepath.Join(p.Call(key), name)}.Forget(replayFile))
 		}
 	}
 	return err
@@ -69,16 +70,16 @@ func ForgetReplays(p state.Project, key string, earlier bool) error {
 
 // replaysOf returns the names of the records of a call's replays.
 func replaysOf(p state.Project, key string) ([]string, error) {
-	names, err := readNames(p.Call(key))
+	names, err := roles.Names(p.Call(key))
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, replayDir) }), err
 }
 
 // Earlier returns the records of the replays of earlier phases' tests before a call.
-func Earlier(r Record) (all []Record) {
-	names, _ := readNames(r.Dir) // an unreadable record is not shown
+func Earlier(r roles.Record) (all []roles.Record) {
+	names, _ := roles.Names(r.Dir) // an unreadable record is not shown
 	for _, name := range names {
 		if strings.HasPrefix(name, replayDir+"phase") {
-			all = append(all, Record{Dir: filepath.Join(r.Dir, name)})
+			all = append(all, roles.Record{Dir: filepath.Join(r.Dir, name)})
 		}
 	}
 	return all
