@@ -18,6 +18,7 @@ import (
 	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/call"
 	"abl/roles/prompt"
 )
 
@@ -49,20 +50,19 @@ type RoleJobs struct {
 }
 
 // Job returns the job of the next call of p in a role.
-func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error) {
+func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (call.Job, error) {
 	if !role.App {
 		role.Within, role.Reports = c.Within, path.Join(c.Within, role.Reports)
 	}
 	who := c.Players[role.Name]
-	call := c.call(role, p)
-	j := roles.Job{
+	j := call.Job{
 		Role:  role,
 		Agent: who.Agent,
 		Image: who.Image,
 		Place: role.Name,
 		Gate:  who.Gate,
 		Files: who.Files,
-		Call:  call,
+		Call:  c.call(role, p),
 		Round: p.Round,
 		Cmds:  c.Commands(role, p, up),
 	}
@@ -103,7 +103,7 @@ func (c *RoleJobs) call(role roles.Role, p state.Phase) agent.Call {
 		Attempt:   p.Attempt,
 		Model:     who.Models[at],
 		Effort:    effort,
-		Session:   roles.NewSession(),
+		Session:   call.NewSession(),
 		Prompt:    helper.Prompt,
 		Dir:       path.Join(role.Dir, role.Within),
 	}

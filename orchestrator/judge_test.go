@@ -15,6 +15,7 @@ import (
 	"abl/internal/tokens"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/call"
 )
 
 func TestDecide(t *testing.T) {
@@ -129,7 +130,7 @@ type linking struct {
 	dir string
 }
 
-func (l linking) Run(ctx context.Context, j roles.Job) (roles.Outcome, error) {
+func (l linking) Run(ctx context.Context, j call.Job) (roles.Outcome, error) {
 	o, err := l.world.Run(ctx, j)
 	path := filepath.Join(l.project.Tests, failedspecs.FileName)
 	switch j.Call.ID {

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"abl/orchestrator/evidence"
+	"abl/roles/call"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ type Tests interface {
 
 // Caller runs one agent call to its end, or returns its outcome if it has ended.
 type Caller interface {
-	Run(context.Context, roles.Job) (roles.Outcome, error)
+	Run(context.Context, call.Job) (roles.Outcome, error)
 }
 
 // App is the system under test.
@@ -83,7 +84,7 @@ type Ledger interface {
 
 // Jobs creates the job of a call.
 type Jobs interface {
-	Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error)
+	Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (call.Job, error)
 	// Commands returns the input of abl-cmd in a container of the role.
 	Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec
 }

@@ -21,7 +21,7 @@ import (
 	"abl/internal/tokens"
 	"abl/roles"
 	"abl/roles/agent"
-	"abl/roles/retry"
+	"abl/roles/call"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -123,15 +123,15 @@ func (w *world) loop() *Loop {
 	}
 }
 
-func (w *world) Job(_ context.Context, role roles.Role, p state.Phase, up roles.Up) (roles.Job, error) {
-	return roles.Job{Role: role, Call: agent.Call{ID: roles.Key(1, role, p.Step, p.Attempt)}}, nil
+func (w *world) Job(_ context.Context, role roles.Role, p state.Phase, up roles.Up) (call.Job, error) {
+	return call.Job{Role: role, Call: agent.Call{ID: roles.Key(1, role, p.Step, p.Attempt)}}, nil
 }
 
 // Commands is nothing: what replays are given is tried on a real engine.
 func (w *world) Commands(roles.Role, state.Phase, roles.Up) helper.CmdSpec { return helper.CmdSpec{} }
 
 // Run plays a call once; a second time it finds its outcome, as a Runner does.
-func (w *world) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {
+func (w *world) Run(_ context.Context, j call.Job) (roles.Outcome, error) {
 	key := j.Call.ID
 	rec := roles.Record{Dir: w.project.Call(key)}
 	if o, ok, err := rec.Outcome(); ok || err != nil {
@@ -410,7 +410,7 @@ p1-build-1.1 builder cli interrupted 0
 p1-build-1.2 builder cli done 1
 p1-verify-1.1 verifier cli done 2
 `},
-		{"the verifier dies twice, having seen nothing fail", map[string]play{"p1-build-1.1": good, "p1-verify-1.1": {class: outcome.OutOfMemory}, "p1-verify-1.2": {class: outcome.Timeout}}, retry.ErrAgent, `
+		{"the verifier dies twice, having seen nothing fail", map[string]play{"p1-build-1.1": good, "p1-verify-1.1": {class: outcome.OutOfMemory}, "p1-verify-1.2": {class: outcome.Timeout}}, call.ErrAgent, `
 verifying round 1 iteration 1 step 1 call p1-verify-1.3 verdict unverified
 src phase1/build/step-1 p1-build-1.1
 tests phase1/verify/step-1 p1-verify-1.1

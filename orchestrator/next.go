@@ -12,7 +12,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/roles"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // Step is one step of a phase. An interrupted step is repeated.
@@ -163,7 +163,7 @@ func ended(p state.Phase, at state.Status, h Happened) (state.Phase, error) {
 	p.Outage = nil
 	switch {
 	case h.Class.Transient():
-		p.Outage = retry.Charged(was, h.Class, h.Took, h.Retry.Now)
+		p.Outage = call.Charged(was, h.Class, h.Took, h.Retry.Now)
 	case h.Class == outcome.Done && was != nil && was.Class == string(outcome.Unavailable):
 		p.Fallback = with(p.Fallback, roleAt(at), 0) // an overload passes sooner than a quota is renewed
 	}
@@ -200,7 +200,7 @@ func failed(p state.Phase, at state.Status, w Retry) (state.Phase, error) {
 	if class.Transient() {
 		return afterTransient(p, roleAt(at), why, class, w)
 	}
-	if err := retry.Stops(outcome.Fault{Class: class, What: why, Grown: p.Grown}); err != nil {
+	if err := call.Stops(outcome.Fault{Class: class, What: why, Grown: p.Grown}); err != nil {
 		return p, err
 	}
 	p.Tries++
@@ -208,7 +208,7 @@ func failed(p state.Phase, at state.Status, w Retry) (state.Phase, error) {
 		return p, nil
 	}
 	p.Tries = 0
-	return p, fmt.Errorf("%w: the %s's call ended as %q: %s", retry.ErrAgent, roleAt(at), class, why)
+	return p, fmt.Errorf("%w: the %s's call ended as %q: %s", call.ErrAgent, roleAt(at), class, why)
 }
 
 // roleAt returns the role whose call a status belongs to.

@@ -10,7 +10,7 @@ import (
 	"abl/internal/failedspecs"
 	"abl/internal/outcome"
 	"abl/internal/state"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // walk plays a phase from ready; each word says what comes of its next call or
@@ -256,7 +256,7 @@ func TestNextIsTotal(t *testing.T) {
 func TestAfterGivesUpOnTheBuilder(t *testing.T) {
 	p := state.Phase{Status: state.Built, Class: string(outcome.Timeout), Attempt: 2, Tries: 1, Note: "stopped"}
 	p, err := After(p, CommitSrc, Happened{Commit: "c"}, 5)
-	if !errors.Is(err, retry.ErrAgent) || p.Status != state.Building || p.Attempt != 3 || p.Tries != 0 {
+	if !errors.Is(err, call.ErrAgent) || p.Status != state.Building || p.Attempt != 3 || p.Tries != 0 {
 		t.Errorf("got %+v, %v", p, err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"abl/orchestrator/evidence"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/call"
 	"abl/roles/replay"
 )
 
@@ -322,7 +323,7 @@ func TestLateFilesChangeNothing(t *testing.T) {
 // judged is the finding over a call that ended as the world has it.
 func (w *world) judged(l *Loop, p *state.Phase) (Finding, error) {
 	w.Helper()
-	if _, err := l.Calls.Run(w.Context(), roles.Job{Role: roles.Verifier, Call: agent.Call{ID: l.turn(roles.Verifier, p).key}}); err != nil {
+	if _, err := l.Calls.Run(w.Context(), call.Job{Role: roles.Verifier, Call: agent.Call{ID: l.turn(roles.Verifier, p).key}}); err != nil {
 		return Finding{}, err
 	}
 	return l.turn(roles.Verifier, p).finding(w.Context())

@@ -10,12 +10,12 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // Retry configures the reaction to a transient failure.
 type Retry struct {
-	retry.Policy
+	call.Policy
 	Models int // number of models in the role's chain
 }
 
@@ -24,11 +24,11 @@ type Retry struct {
 func afterTransient(p state.Phase, role, why string, class outcome.Outcome, w Retry) (_ state.Phase, err error) {
 	if fallsBack(class) && p.Fallback[role]+1 < w.Models {
 		p.Fallback = with(p.Fallback, role, p.Fallback[role]+1)
-		p.Outage = retry.Tried(p.Outage, class, w.Now)
+		p.Outage = call.Tried(p.Outage, class, w.Now)
 		return p, nil
 	}
 	p.Fallback = with(p.Fallback, role, 0) // after the last model, begin with the first again
-	p.Outage, err = retry.Wait(p.Outage, outcome.Fault{Class: class, What: why, Back: p.Back, Paid: p.NeedsPerson},
+	p.Outage, err = call.Wait(p.Outage, outcome.Fault{Class: class, What: why, Back: p.Back, Paid: p.NeedsPerson},
 		w.Policy)
 	return p, err
 }
@@ -67,7 +67,7 @@ func (o Outages) now() time.Time {
 
 // retry returns the current Retry for a role.
 func (l *Loop) retry(p *state.Phase) Retry {
-	policy := retry.Policy{
+	policy := call.Policy{
 		Now:     l.Outages.now(),
 		Jitter:  rand.Float64(),
 		Budget:  l.Outages.Budget,
@@ -88,7 +88,7 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 		l.emit(p, state.Event{Kind: state.Note, Role: role, Class: p.Outage.Class, Text: text})
 	}
 	now := l.Outages.now()
-	wait := retry.Left(p.Outage, now)
+	wait := call.Left(p.Outage, now)
 	if wait <= 0 {
 		return nil
 	}
@@ -99,12 +99,12 @@ func (l *Loop) waitOut(ctx context.Context, step Step, p *state.Phase) error {
 		Class: p.Outage.Class,
 		Until: until.UTC().Truncate(time.Second),
 		MS:    wait.Milliseconds(),
-		Text:  retry.Words(p.Outage, p.Note, l.Outages.Budget),
+		Text:  call.Words(p.Outage, p.Note, l.Outages.Budget),
 	})
 	failpoint.Here("outage.waiting")
 	sleep := l.Outages.Sleep
 	if sleep == nil {
-		sleep = retry.Sleep
+		sleep = call.Sleep
 	}
 	return causeOf(ctx, sleep(ctx, wait, until))
 }

@@ -12,7 +12,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/roles"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // What is decided after each end of a call, one after the other.
@@ -67,7 +67,7 @@ func TestWeathered(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := state.Phase{Status: state.Building}
 			for i, e := range c.ends {
-				h := Happened{Class: e.class, Reason: "why", Paid: e.paid, Took: time.Second, Retry: Retry{retry.Policy{Now: noon, Budget: c.budget}, c.models}}
+				h := Happened{Class: e.class, Reason: "why", Paid: e.paid, Took: time.Second, Retry: Retry{call.Policy{Now: noon, Budget: c.budget}, c.models}}
 				if e.retry > 0 {
 					h.Back = noon.Add(e.retry)
 				}
@@ -78,8 +78,8 @@ func TestWeathered(t *testing.T) {
 				p, err = committed(p, Happened{Retry: h.Retry})
 				got := fmt.Sprint(err)
 				if err == nil {
-					got = fmt.Sprintf("waits %s, %s used, model %d", retry.Left(p.Outage, noon), time.Duration(p.Outage.UsedMS)*time.Millisecond, p.Fallback["builder"])
-				} else if wrapped := errors.Is(err, retry.ErrUnavailable) != (e.class == outcome.EngineGone); !wrapped || p.Outage != nil || p.Fallback["builder"] > 0 {
+					got = fmt.Sprintf("waits %s, %s used, model %d", call.Left(p.Outage, noon), time.Duration(p.Outage.UsedMS)*time.Millisecond, p.Fallback["builder"])
+				} else if wrapped := errors.Is(err, call.ErrUnavailable) != (e.class == outcome.EngineGone); !wrapped || p.Outage != nil || p.Fallback["builder"] > 0 {
 					t.Errorf("end %d: %v leaves %+v", i+1, err, p)
 				}
 				if got != e.want {
@@ -180,7 +180,7 @@ func TestInterruptedWhileItWaits(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	w.outages.Sleep = func(ctx context.Context, d time.Duration, until time.Time) error {
 		cancel(errHangup)
-		return retry.Sleep(ctx, d, until)
+		return call.Sleep(ctx, d, until)
 	}
 	if _, err := w.loop().Run(ctx); !errors.Is(err, errHangup) {
 		t.Errorf("ended with %v", err)

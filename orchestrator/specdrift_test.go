@@ -12,6 +12,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/spec"
 	"abl/roles"
+	"abl/roles/call"
 )
 
 // loopWith returns the loop of a new abl with the current specs; *now is what the
@@ -98,7 +99,7 @@ func TestSpecEditedWhileNoAblRuns(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good})
 	ctx, stop := context.WithCancel(t.Context())
 	l := w.loopWith(&now)
-	l.Calls = caller(func(j roles.Job) error {
+	l.Calls = caller(func(j call.Job) error {
 		dir := w.project.Call(j.Call.ID)
 		stop()
 		return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "intent.json"), []byte(`{"key":"p1-build-1.1"}`), 0o644), errDied)
@@ -146,9 +147,9 @@ func effectOf(t *testing.T, key string) int {
 }
 
 // caller is a Caller made of a function that never comes to an end.
-type caller func(roles.Job) error
+type caller func(call.Job) error
 
-func (c caller) Run(_ context.Context, j roles.Job) (roles.Outcome, error) {
+func (c caller) Run(_ context.Context, j call.Job) (roles.Outcome, error) {
 	return roles.Outcome{}, c(j)
 }
 

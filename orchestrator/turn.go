@@ -15,6 +15,7 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/internal/wording"
 	"abl/roles"
+	"abl/roles/call"
 )
 
 // turn is one call of a role, with the checks before it and the steps after it.
@@ -187,7 +188,7 @@ func (t turn) admit() (begun bool, err error) {
 func (t turn) call(ctx context.Context, up roles.Up) (o roles.Outcome, err error) {
 	failpoint.Here("call.before")
 	for range mostHolders {
-		var j roles.Job
+		var j call.Job
 		if j, err = t.Jobs.Job(ctx, t.role, *t.p, up); err != nil {
 			return o, err
 		}

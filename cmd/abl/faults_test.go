@@ -13,7 +13,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/orchestrator"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // classesAndCodes is what a run ends with that gave up on a call of each class.
@@ -23,7 +23,7 @@ func classesAndCodes(t *testing.T) (all []string) {
 		outcome.TooLarge, outcome.Refused, outcome.Cut, outcome.Filtered, outcome.NoModel, outcome.Denied, outcome.RateLimited, outcome.Quota, outcome.Unavailable, outcome.Network, outcome.EngineGone, outcome.OverBudget, outcome.Unproven,
 	} {
 		p := state.Phase{Status: state.Built, Class: string(c), Tries: 1}
-		_, err := orchestrator.After(p, orchestrator.CommitSrc, orchestrator.Happened{Retry: orchestrator.Retry{Policy: retry.Policy{Now: time.Now()}}}, 5)
+		_, err := orchestrator.After(p, orchestrator.CommitSrc, orchestrator.Happened{Retry: orchestrator.Retry{Policy: call.Policy{Now: time.Now()}}}, 5)
 		if err == nil {
 			t.Errorf("a call that ends as %s twice stops nothing", c)
 		}

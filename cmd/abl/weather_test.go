@@ -28,7 +28,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/modelserver"
 	"abl/roles"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // weather is one trouble and what has to come of it.
@@ -320,7 +320,7 @@ func (c *climate) checkFirstCall(w weather, r state.Phase, err error) {
 	if p := r; p.Status != state.Building || p.Iteration != 1 || p.Outage != nil || p.Attempt < 2 {
 		c.Errorf("the state: %+v", p)
 	}
-	if absent := (retry.Unavailable{}); errors.As(err, &absent) && !absent.NeedsUser && absent.Back.IsZero() {
+	if absent := (call.Unavailable{}); errors.As(err, &absent) && !absent.NeedsUser && absent.Back.IsZero() {
 		c.Errorf("nobody says when to come back: %+v", absent)
 	}
 }

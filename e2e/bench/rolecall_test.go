@@ -25,6 +25,7 @@ import (
 	"abl/internal/testing/lab"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/call"
 )
 
 // noOp is an agent that does nothing.
@@ -37,7 +38,7 @@ type rig struct {
 	project state.Project
 	file    *state.File
 	repo    *git.Repo
-	runner  *roles.Runner
+	runner  *call.Runner
 	image   string
 	holder  string
 	book    *ledger.Ledger
@@ -76,7 +77,7 @@ func newRig(b *testing.B) *rig {
 	_, err = r.repo.Snapshot(b.Context(), git.Message{Subject: "begin"})
 	r.must(err)
 	r.book = ledger.Open(r.project.Ledger())
-	r.runner = &roles.Runner{
+	r.runner = &call.Runner{
 		Boxes:   r.boxes(r.engine),
 		Project: r.project,
 		Output:  1 << 30,
@@ -133,7 +134,7 @@ func (r *rig) call(b *testing.B) {
 	r.calls++
 	role, ctx := roles.Builder, b.Context()
 	key := roles.Key(1, role, r.calls, 1)
-	o, err := r.runner.Run(ctx, roles.Job{
+	o, err := r.runner.Run(ctx, call.Job{
 		Role:   role,
 		Agent:  noOp,
 		Image:  r.image,

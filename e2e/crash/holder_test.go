@@ -11,7 +11,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/roles"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // If the container that holds a network is killed before another one joins it, abl reports that,
@@ -80,7 +80,7 @@ func TestUnprovenCallIsKept(t *testing.T) {
 		return b.engine.Proven(box)
 	}
 	err := b.run()
-	if !errors.Is(err, retry.ErrUnproven) || !strings.Contains(err.Error(), "no probe ran inside") {
+	if !errors.Is(err, call.ErrUnproven) || !strings.Contains(err.Error(), "no probe ran inside") {
 		t.Errorf("got error %v", err)
 	}
 	o, ended, err := roles.Record{Dir: b.Dir + "/.abl/logs/calls/p1-build-1.1"}.Outcome()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"abl/internal/outcome"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // walk plays a session of pure decisions and prints every step.
@@ -17,7 +17,7 @@ func walk(cycles int, answer func(State) Happened) (string, State) {
 	var lines []string
 	for s.Step != Done && len(lines) < 100 {
 		lines = append(lines, fmt.Sprintf("%d %s.%d", s.Cycle, s.Step, s.Attempt))
-		next, err := After(s, answer(s), retry.Policy{Now: time.Unix(0, 0), Budget: 4 * time.Hour})
+		next, err := After(s, answer(s), call.Policy{Now: time.Unix(0, 0), Budget: 4 * time.Hour})
 		if s = next; err != nil {
 			return strings.Join(append(lines, err.Error()), "\n"), s
 		}
@@ -111,7 +111,7 @@ func TestAfterReadsAnswers(t *testing.T) {
 		t.Error(c.Ran.Summary())
 	}
 	s.Step = Done
-	if _, err := After(s, Happened{}, retry.Policy{}); err == nil {
+	if _, err := After(s, Happened{}, call.Policy{}); err == nil {
 		t.Error("an end has an after")
 	}
 }
@@ -188,11 +188,11 @@ func TestWeatherOfACall(t *testing.T) {
 			s := Fresh().Begin("a task", "gemini", "m", 1, time.Unix(0, 0))
 			for i, e := range c.ends {
 				var err error
-				s, err = After(s, e.h, retry.Policy{Now: time.Unix(0, 0), Budget: c.budget})
-				got := fmt.Sprintf("%s.%d after %s", s.Step, s.Attempt, retry.Left(s.Outage, time.Unix(0, 0)))
+				s, err = After(s, e.h, call.Policy{Now: time.Unix(0, 0), Budget: c.budget})
+				got := fmt.Sprintf("%s.%d after %s", s.Step, s.Attempt, call.Left(s.Outage, time.Unix(0, 0)))
 				if err != nil {
 					got = fmt.Sprintf("%s.%d: %v", s.Step, s.Attempt, err)
-					if s.Outage != nil || errors.Is(err, retry.ErrUnavailable) != e.h.Class.Transient() {
+					if s.Outage != nil || errors.Is(err, call.ErrUnavailable) != e.h.Class.Transient() {
 						t.Errorf("got %v and outage %+v, want no outage and unavailable %t", err, s.Outage, e.h.Class.Transient())
 					}
 				}

@@ -19,8 +19,8 @@ import (
 	"abl/internal/wording"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/call"
 	"abl/roles/environment"
-	"abl/roles/retry"
 )
 
 // Caller makes the calls of a session. It returns the result of a call that has ended under the same
@@ -46,7 +46,7 @@ type Session struct {
 	Admit func(key string) error // checks whether a new call may be paid
 	// Removes secrets and control characters from texts of agents.
 	Clean  func(string) string
-	Policy func() retry.Policy // for the current time
+	Policy func() call.Policy // for the current time
 	Sleep  func(context.Context, time.Duration, time.Time) error
 }
 
@@ -95,12 +95,12 @@ func (x *Session) note(text string) { x.Tell("  " + wording.OneLine(text) + "\n"
 // waitOut waits before a call until the outage's wait is over.
 func (x *Session) waitOut(ctx context.Context, s State) error {
 	w := x.Policy()
-	wait := retry.Left(s.Outage, w.Now)
+	wait := call.Left(s.Outage, w.Now)
 	if wait <= 0 {
 		return nil
 	}
 	until := w.Now.Add(wait)
-	why := retry.Words(s.Outage, s.Note, w.Budget)
+	why := call.Words(s.Outage, s.Note, w.Budget)
 	x.note(fmt.Sprintf("waits until %s UTC: %s", until.UTC().Format(time.TimeOnly), why))
 	return x.Sleep(ctx, wait, until)
 }
@@ -227,15 +227,15 @@ func (c *Containers) Ask(ctx context.Context, a Call) (h Happened, err error) {
 }
 
 // job returns the job of a question.
-func (c *Containers) job(a Call) roles.Job {
-	job := roles.Job{
+func (c *Containers) job(a Call) call.Job {
+	job := call.Job{
 		Role: roles.Role{Sealed: a.Step != Generate}, Agent: c.Agent,
 		Call: agent.Call{
 			Step:    a.Cycle,
 			Attempt: a.Attempt,
 			Model:   c.Model,
 			Effort:  c.Effort,
-			Session: roles.NewSession(),
+			Session: call.NewSession(),
 			Prompt:  helper.Prompt,
 			Alone:   true,
 		},
@@ -249,7 +249,7 @@ func (c *Containers) job(a Call) roles.Job {
 
 // Try implements Caller.
 func (c *Containers) Try(ctx context.Context, a Call) (h Happened, err error) {
-	job := roles.Job{Role: roles.Role{Sealed: true, Tmp: programTmp}, Agent: program, Limit: RunTime}
+	job := call.Job{Role: roles.Role{Sealed: true, Tmp: programTmp}, Agent: program, Limit: RunTime}
 	o, err := c.run(ctx, a, job)
 	if h.Class = o.Class; err != nil || h.Class == outcome.Interrupted {
 		return h, err
@@ -260,7 +260,7 @@ func (c *Containers) Try(ctx context.Context, a Call) (h Happened, err error) {
 }
 
 // run runs one container to its end. Meanwhile the container's user owns the cycle's folder.
-func (c *Containers) run(ctx context.Context, a Call, job roles.Job) (o roles.Outcome, err error) {
+func (c *Containers) run(ctx context.Context, a Call, job call.Job) (o roles.Outcome, err error) {
 	step := string(a.Step)
 	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = step, step, helper.Src, true, true
 	job.Call.ID, job.Call.Role, job.Call.Dir = a.Key(), step, helper.Src

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"abl/internal/outcome"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // world is an agent and a program with scripted behaviour.
@@ -53,8 +53,8 @@ func (w *world) tell(text string) { w.printed = append(w.printed, text) }
 func (w *world) session(h Home) *Session {
 	return &Session{
 		Home: h, Calls: w, Tell: w.tell, Clean: func(s string) string { return s },
-		Admit: func(string) error { return nil }, Policy: func() retry.Policy {
-			return retry.Policy{Now: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC), Budget: time.Hour}
+		Admit: func(string) error { return nil }, Policy: func() call.Policy {
+			return call.Policy{Now: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC), Budget: time.Hour}
 		}, Sleep: func(_ context.Context, d time.Duration, _ time.Time) error {
 			w.slept = append(w.slept, d)
 			return nil
@@ -323,7 +323,7 @@ func TestWaitsForTheProvider(t *testing.T) {
 }
 
 func TestStopped(t *testing.T) {
-	for class, want := range map[outcome.Outcome]error{outcome.Refused: retry.ErrLogin, outcome.OverBudget: retry.ErrBudget, outcome.Quota: retry.ErrUnavailable, outcome.TooLarge: retry.ErrAgent} {
+	for class, want := range map[outcome.Outcome]error{outcome.Refused: call.ErrLogin, outcome.OverBudget: call.ErrBudget, outcome.Quota: call.ErrUnavailable, outcome.TooLarge: call.ErrAgent} {
 		w, h := newWorld(t)
 		w.say = func(Call) Happened {
 			return Happened{Fault: outcome.Fault{Class: class, What: "why", Paid: class == outcome.Quota}}

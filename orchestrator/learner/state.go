@@ -17,7 +17,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/internal/wording"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // Step is the state of a session.
@@ -193,7 +193,7 @@ const maxSaid = 2000
 // After returns the state after a step. A cycle in which the agent or the program failed has no
 // review and no learnings, only mistakes and a better prompt. An error means that the run ends. The
 // returned state is where the next run continues.
-func After(s State, h Happened, w retry.Policy) (State, error) {
+func After(s State, h Happened, w call.Policy) (State, error) {
 	s.Log = slices.Clone(s.Log)
 	c := s.Last()
 	switch {
@@ -233,11 +233,11 @@ func (s State) at(step Step, attempt int) State {
 
 // afterCall continues after a call to the agent. It waits after a transient failure, ends the run if
 // repeating does not help, and repeats the call once after any other failure.
-func afterCall(s State, h Happened, w retry.Policy) (State, error) {
+func afterCall(s State, h Happened, w call.Policy) (State, error) {
 	if h.Class.Transient() {
 		return s.waitOut(h, w)
 	}
-	if err := retry.Stops(h.Fault); err != nil {
+	if err := call.Stops(h.Fault); err != nil {
 		// Under another key, for when the user has fixed the cause.
 		return s.at(s.Step, s.Attempt+1), err
 	}
@@ -258,9 +258,9 @@ func afterCall(s State, h Happened, w retry.Policy) (State, error) {
 }
 
 // waitOut continues after a transient failure.
-func (s State) waitOut(h Happened, w retry.Policy) (State, error) {
-	s.Outage = retry.Charged(s.Outage, h.Class, time.Duration(h.SpentMS)*time.Millisecond, w.Now)
-	o, err := retry.Wait(s.Outage, h.Fault, w)
+func (s State) waitOut(h Happened, w call.Policy) (State, error) {
+	s.Outage = call.Charged(s.Outage, h.Class, time.Duration(h.SpentMS)*time.Millisecond, w.Now)
+	o, err := call.Wait(s.Outage, h.Fault, w)
 	if err != nil {
 		return s.at(s.Step, s.Attempt+1), err
 	}

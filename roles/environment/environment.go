@@ -25,6 +25,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/roles"
+	"abl/roles/call"
 
 	"golang.org/x/sys/unix"
 )
@@ -305,8 +306,8 @@ func (e *Environment) quota(p state.Project) roles.DiskQuota {
 
 // Runner returns a Runner for the calls of a project. Its workspace may differ from that of the
 // environment.
-func (e *Environment) Runner(p state.Project, out state.Sink) *roles.Runner {
-	return &roles.Runner{
+func (e *Environment) Runner(p state.Project, out state.Sink) *call.Runner {
+	return &call.Runner{
 		Boxes:   e.Boxes,
 		Project: p,
 		Owner:   ownerOf(p.Root),

@@ -18,8 +18,8 @@ import (
 	"abl/orchestrator"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/call"
 	"abl/roles/environment"
-	"abl/roles/retry"
 )
 
 // rule gives the errors that match when an exit code and a hint.
@@ -106,8 +106,8 @@ func Hint(err error) string {
 func Until(err error) time.Time { return unavailable(err).Back }
 
 // unavailable returns why the provider is unavailable, the zero value if that is no cause of err.
-func unavailable(err error) retry.Unavailable {
-	away, _ := errors.AsType[retry.Unavailable](err)
+func unavailable(err error) call.Unavailable {
+	away, _ := errors.AsType[call.Unavailable](err)
 	return away
 }
 
@@ -136,17 +136,17 @@ func rules() []rule {
 		as[*state.Damaged](Person, ""),
 		as[*roles.Damaged](Person, "move that file away; abl continues without it"),
 		is(Usage, "", state.ErrNone),
-		is(Agent, "everything is saved; abl logs shows the calls; run the same command again to retry", retry.ErrAgent),
-		is(Agent, "put a valid key in .env, which takes precedence over the environment, and run the same command again", retry.ErrLogin),
-		is(Agent, "set models.builder or models.verifier in .abl/config.yaml to the full name of one of the provider's models, then run the same command again", retry.ErrModel),
-		is(Agent, "the key is not the cause: docs/gateway.md lists the requests that the gateway allows; change the models or agents in .abl/config.yaml or the agent's own settings, then run the same command again", retry.ErrDenied),
+		is(Agent, "everything is saved; abl logs shows the calls; run the same command again to retry", call.ErrAgent),
+		is(Agent, "put a valid key in .env, which takes precedence over the environment, and run the same command again", call.ErrLogin),
+		is(Agent, "set models.builder or models.verifier in .abl/config.yaml to the full name of one of the provider's models, then run the same command again", call.ErrModel),
+		is(Agent, "the key is not the cause: docs/gateway.md lists the requests that the gateway allows; change the models or agents in .abl/config.yaml or the agent's own settings, then run the same command again", call.ErrDenied),
 		is(Agent, "", agent.ErrNoCall),
 		is(Usage, "the agent was not started; shorten .abl/project.md or the specs, or choose another agent", agent.ErrPrompt),
 		{func(err error) bool { return unavailable(err).NeedsUser }, Away, "solve it with the provider, or choose another agent (docs/agents.md); everything is saved, and the same command resumes"},
 		{func(err error) bool { return unavailable(err).Route }, Away, "check whether this machine reaches the provider: HTTPS_PROXY and NO_PROXY or network.proxy, and network.ca_cert (docs/proxies.md; abl doctor shows the proxy in use); then run the same command again"},
-		is(Away, "everything is saved; run the same command later to resume", retry.ErrUnavailable),
-		is(Budget, "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it", retry.ErrBudget),
-		is(Boundary, "the call is saved, also in tokens.csv; abl doctor --boundary runs the checks again", retry.ErrUnproven),
+		is(Away, "everything is saved; run the same command later to resume", call.ErrUnavailable),
+		is(Budget, "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000 to it", call.ErrBudget),
+		is(Boundary, "the call is saved, also in tokens.csv; abl doctor --boundary runs the checks again", call.ErrUnproven),
 		is(Environment, "run the same command again: abl makes the container again", sandbox.ErrKilled),
 		is(Person, "", roles.ErrSource),
 		is(Environment, room, roles.ErrNoRoom, syscall.ENOSPC, syscall.EDQUOT),

@@ -20,7 +20,7 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/yamlfile"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -35,8 +35,8 @@ func TestExitCodes(t *testing.T) {
 		{state.ErrNone, exit.Usage},
 		{&yamlfile.Error{File: "config.yaml", Msg: "wrong"}, exit.Usage},
 		{images.ErrDockerfile, exit.Usage},
-		{retry.ErrAgent, exit.Agent},
-		{retry.ErrBudget, exit.Budget},
+		{call.ErrAgent, exit.Agent},
+		{call.ErrBudget, exit.Budget},
 		{noFile, exit.Environment},
 		{syscall.ENOSPC, exit.Environment},
 		{&hostfs.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, exit.Environment},
@@ -74,7 +74,7 @@ func TestHints(t *testing.T) {
 		{errors.New("trouble"), ""},
 		{&yamlfile.Error{Hint: "repair it"}, "repair it"},
 		{exit.With(exit.Usage, &yamlfile.Error{Hint: "repair it"}, "do that"), "do that"},
-		{retry.ErrAgent, "everything is saved; abl logs shows the calls; run the same command again to retry"},
+		{call.ErrAgent, "everything is saved; abl logs shows the calls; run the same command again to retry"},
 		{fs.ErrPermission, "check who owns the file and its folder: an earlier run as root may have created it"},
 		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},
 		{syscall.ENOSPC, "make room on the disk, then run the same command again"},

@@ -20,7 +20,7 @@ import (
 	"abl/internal/tokens"
 	"abl/orchestrator/learner"
 	"abl/roles"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // spentOn is a project whose ledger has these rows, and what its calls may spend.
@@ -92,11 +92,11 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 			}
 			x := &learner.Session{
 				Home: home, Calls: unasked{t, name}, Admit: account.Admit, Tell: func(string) {},
-				Clean: func(s string) string { return s }, Policy: func() retry.Policy { return retry.Policy{} },
+				Clean: func(s string) string { return s }, Policy: func() call.Policy { return call.Policy{} },
 			}
 			s := learner.State{Step: learner.Review, Session: 1, Cycle: 2, Cycles: 2, Attempt: 2, Log: make([]learner.Cycle, 2)}
 			_, err := x.Play(t.Context(), s)
-			if !errors.Is(err, retry.ErrBudget) || exit.Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
+			if !errors.Is(err, call.ErrBudget) || exit.Code(err) != exit.Budget || !strings.Contains(err.Error(), c.want) {
 				t.Error(err)
 			}
 			if hint := exit.Hint(err); !strings.Contains(hint, "or continue with the same command and --budget-") {
@@ -141,11 +141,11 @@ func TestStopsAreSettled(t *testing.T) {
 		code int
 		hint string
 	}{
-		{retry.Stops(outcome.Fault{Class: outcome.Refused, What: "GEMINI_API_KEY is refused: 401"}), exit.Agent, "put a valid key in .env"},
-		{retry.Stops(outcome.Fault{Class: outcome.OverBudget, What: "5 of 5"}), exit.Budget, "--budget-usd +5"},
-		{retry.Stops(outcome.Fault{Class: outcome.TooLarge, What: "long"}), exit.Agent, "see the records in .abl/logs/calls of the project"},
-		{retry.Unavailable{Class: outcome.Quota, Why: "429", Back: time.Unix(0, 0)}, exit.Away, "run the same command later"},
-		{retry.Unavailable{Class: outcome.EngineGone}, exit.Environment, ""},
+		{call.Stops(outcome.Fault{Class: outcome.Refused, What: "GEMINI_API_KEY is refused: 401"}), exit.Agent, "put a valid key in .env"},
+		{call.Stops(outcome.Fault{Class: outcome.OverBudget, What: "5 of 5"}), exit.Budget, "--budget-usd +5"},
+		{call.Stops(outcome.Fault{Class: outcome.TooLarge, What: "long"}), exit.Agent, "see the records in .abl/logs/calls of the project"},
+		{call.Unavailable{Class: outcome.Quota, Why: "429", Back: time.Unix(0, 0)}, exit.Away, "run the same command later"},
+		{call.Unavailable{Class: outcome.EngineGone}, exit.Environment, ""},
 	} {
 		err := withRecords(exit.OnEngine(c.err))
 		if exit.Code(err) != c.code || !strings.Contains(exit.Hint(err), c.hint) {

@@ -23,8 +23,8 @@ import (
 	"abl/orchestrator"
 	"abl/orchestrator/learner"
 	"abl/roles"
+	"abl/roles/call"
 	"abl/roles/environment"
-	"abl/roles/retry"
 )
 
 // work is a directory with its settings, the agent and the options of the next session.
@@ -148,9 +148,9 @@ func (w *work) learn(ctx context.Context, task string) (s learner.State, err err
 func (w *work) play(ctx context.Context, s learner.State) (learner.State, error) {
 	budget := time.Duration(w.conf.Loop.OutageBudget)
 	x := &learner.Session{
-		Home: w.home, Tell: w.tell.show, Clean: w.in.Safe.Whole, Sleep: retry.Sleep,
-		Policy: func() retry.Policy {
-			return retry.Policy{Now: time.Now(), Jitter: rand.Float64(), Budget: budget}
+		Home: w.home, Tell: w.tell.show, Clean: w.in.Safe.Whole, Sleep: call.Sleep,
+		Policy: func() call.Policy {
+			return call.Policy{Now: time.Now(), Jitter: rand.Float64(), Budget: budget}
 		},
 	}
 	closed, err := w.open(ctx, w, x, s)
@@ -163,7 +163,7 @@ func (w *work) play(ctx context.Context, s learner.State) (learner.State, error)
 
 // withRecords adds a hint to the error of an agent: where its records are. abl logs does not show them.
 func withRecords(err error) error {
-	if errors.Is(err, retry.ErrAgent) {
+	if errors.Is(err, call.ErrAgent) {
 		return exit.With(exit.Agent, err, "see the records in .abl/logs/calls of the project, then run the same command again")
 	}
 	return err

@@ -19,7 +19,7 @@ import (
 	"abl/internal/tokens"
 	"abl/internal/wording"
 	"abl/roles"
-	"abl/roles/retry"
+	"abl/roles/call"
 )
 
 // Account enforces the caps on the calls of a phase, or of a session of the learner.
@@ -173,8 +173,8 @@ func (c Cap) Admits(w Words) error {
 func (w Words) spentOut(of, unit, more, what string) error {
 	return &exit.Error{
 		Code: exit.Budget,
-		Err:  retry.ErrBudget,
-		What: fmt.Sprintf("%v: %s", retry.ErrBudget, what),
+		Err:  call.ErrBudget,
+		What: fmt.Sprintf("%v: %s", call.ErrBudget, what),
 		Safe: w.Safe,
 		Do: fmt.Sprintf("raise budget.%s.%s in .abl/config.yaml and run the same command again, or continue with %s --budget-%s +%s",
 			of, unit, w.Again, unit, more),
@@ -222,11 +222,11 @@ type Spendings struct{ Call, Phase, Project Spending }
 // of the same call count towards the call's cap.
 func Spent(p state.Project, list ledger.Prices, n int, key string) (all Spendings, err error) {
 	type ofCall struct{ id, phase, outcome string }
-	calls := map[ofCall]*call{}
+	calls := map[ofCall]*callSum{}
 	err = ledger.Open(p.Ledger()).Scan(func(r ledger.Row) {
 		of := ofCall{r.CallID, r.Phase, r.Outcome}
 		if calls[of] == nil {
-			calls[of] = &call{counts: all.counting(r, fmt.Sprint(n), key)}
+			calls[of] = &callSum{counts: all.counting(r, fmt.Sprint(n), key)}
 		}
 		calls[of].add(list, r)
 	}, func(int, string) {})
@@ -265,14 +265,14 @@ func charged(p state.Project, call string) *roles.Charged {
 	return o.Charged
 }
 
-// call sums up the rows of a call.
-type call struct {
+// callSum sums up the rows of a call.
+type callSum struct {
 	known      Spending
 	incomplete bool // the usage of some row is unknown in part
 	counts     []*Spending
 }
 
-func (c *call) add(list ledger.Prices, r ledger.Row) {
+func (c *callSum) add(list ledger.Prices, r ledger.Row) {
 	used, complete := r.All()
 	if !complete || r.Source == ledger.Nobody {
 		c.incomplete = true
@@ -287,7 +287,7 @@ func (c *call) add(list ledger.Prices, r ledger.Row) {
 }
 
 // addCharged adds the difference between the charged and the known usage.
-func (c *call) addCharged(charged *roles.Charged) {
+func (c *callSum) addCharged(charged *roles.Charged) {
 	rest := Spending{Unknown: 1}
 	if charged != nil {
 		rest = Spending{Tokens: max(charged.Tokens-c.known.Tokens, 0)}

@@ -23,6 +23,7 @@ import (
 	"abl/orchestrator"
 	"abl/orchestrator/report"
 	"abl/roles"
+	"abl/roles/call"
 	"abl/roles/environment"
 	"abl/roles/replay"
 )
@@ -40,7 +41,7 @@ type Run struct {
 	src     *git.Repo
 	tests   *git.Repo
 	jobs    *orchestrator.RoleJobs
-	runner  *roles.Runner
+	runner  *call.Runner
 	app     *roles.App
 	book    money.Book
 	account *money.Account
@@ -249,10 +250,10 @@ func (s savedTests) write(ctx context.Context, w io.Writer, commit, as string) e
 }
 
 // caller creates the networks for the next steps while the Builder works.
-type caller struct{ *roles.Runner }
+type caller struct{ *call.Runner }
 
 // Run runs the call. It returns when the networks exist too.
-func (c caller) Run(ctx context.Context, j roles.Job) (roles.Outcome, error) {
+func (c caller) Run(ctx context.Context, j call.Job) (roles.Outcome, error) {
 	if j.Role.App {
 		return c.Runner.Run(ctx, j)
 	}

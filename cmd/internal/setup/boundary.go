@@ -24,6 +24,7 @@ import (
 	"abl/internal/wording"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/call"
 	"abl/roles/environment"
 )
 
@@ -211,7 +212,7 @@ func probeRole(ctx context.Context, env *environment.Environment, s *phase.Proje
 	if err != nil {
 		return p, err
 	}
-	job := roles.Job{
+	job := call.Job{
 		Role:   role,
 		Agent:  onlooker,
 		Image:  p.Image,

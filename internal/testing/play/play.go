@@ -20,6 +20,7 @@ import (
 	"abl/orchestrator"
 	"abl/prompts"
 	"abl/roles"
+	"abl/roles/call"
 	"abl/roles/replay"
 )
 
@@ -87,7 +88,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		Project: p,
 		File:    f,
 		Save:    func() error { return state.Save(p.State(), f) },
-		Calls:   &roles.Runner{Boxes: boxes, Project: p, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out},
+		Calls:   &call.Runner{Boxes: boxes, Project: p, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out},
 		App:     app,
 		Jobs:    x.jobs(p, specs, boxes, out),
 		Src:     repo{src},

@@ -1,4 +1,7 @@
-package roles
+// Package call runs one call of an agent. It prepares the files that the agent may see, starts the
+// agent in a container, follows it to its end, keeps a record, and decides when to repeat a failed
+// call. Each step is idempotent under the call's key.
+package call
 
 import (
 	"cmp"
@@ -16,33 +19,34 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
+	"abl/roles"
 	"abl/roles/agent"
 )
 
 // Runner runs the calls of one project on one engine.
 type Runner struct {
-	*Boxes
+	*roles.Boxes
 	Project state.Project
 	Owner   [2]int        // uid and gid of the project's owner
 	Output  int64         // bytes that a call may print before abl stops it
 	Timeout time.Duration // wall clock of one call
 	Idle    time.Duration // how long a call may be idle, 0 for any time
-	Quota   DiskQuota
+	Quota   roles.DiskQuota
 	Prices  ledger.Prices // for usage that the agent reported without a cost
 	Out     state.Sink
 }
 
 // Job is one call to run.
 type Job struct {
-	Role   Role
+	Role   roles.Role
 	Agent  agent.Agent
 	Call   agent.Call
 	Round  int // for the events of the call
 	Image  string
-	Place  string       // the place whose network the container joins, "" for no network
-	Env    []string     // in addition to the agent's variables, such as the app's address
-	Gate   Gate         // nil without a gateway
-	Trials []ServiceBox // services that run during the call
+	Place  string             // the place whose network the container joins, "" for no network
+	Env    []string           // in addition to the agent's variables, such as the app's address
+	Gate   roles.Gate         // nil without a gateway
+	Trials []roles.ServiceBox // services that run during the call
 	// Name → content, written into the call's read-only directory.
 	Files map[string][]byte
 	Cmds  helper.CmdSpec
@@ -59,8 +63,8 @@ type Job struct {
 // Run runs a call to its end and returns its outcome. It starts the call, attaches to a call
 // that an earlier abl started, or returns the outcome on disk. Run writes the outcome before it
 // removes the call's container.
-func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
-	rec := Record{Dir: r.Project.Call(j.Call.ID)}
+func (r *Runner) Run(ctx context.Context, j Job) (roles.Outcome, error) {
+	rec := roles.Record{Dir: r.Project.Call(j.Call.ID)}
 	if o, ok, err := rec.Outcome(); err != nil || ok {
 		if ok {
 			err = r.remove(ctx, j)
@@ -69,9 +73,9 @@ func (r *Runner) Run(ctx context.Context, j Job) (Outcome, error) {
 	}
 	intent, err := r.startOrAttach(ctx, j, rec)
 	if err != nil {
-		return Outcome{}, err
+		return roles.Outcome{}, err
 	}
-	o := Outcome{
+	o := roles.Outcome{
 		Key:      j.Call.ID,
 		Role:     j.Role.Name,
 		Agent:    intent.Agent,
@@ -93,7 +97,7 @@ func (r *Runner) prepareNetwork(ctx context.Context, j Job, ends time.Time) erro
 		return err
 	}
 	const spare = 5 * time.Minute // to begin the call, and to end it
-	until := ends.Add(StartTime(j.Trials) + spare)
+	until := ends.Add(roles.StartTime(j.Trials) + spare)
 	return r.HolderEnded(ctx, j.Place, r.Boxes.Trials(ctx, j.Trials, j.Call.ID, until))
 }
 
@@ -109,7 +113,7 @@ func (r *Runner) box(j Job) string { return r.Name(j.Call.ID) }
 // was started and is gone, startOrAttach leaves it to follow, which reads its output. If the
 // container was created but never started, startOrAttach creates it again, because its deadline
 // runs already.
-func (r *Runner) startOrAttach(ctx context.Context, j Job, rec Record) (Intent, error) {
+func (r *Runner) startOrAttach(ctx context.Context, j Job, rec roles.Record) (roles.Intent, error) {
 	intent, begun, err := rec.Intent()
 	if err == nil && !begun && rec.Started() {
 		intent, err = r.lostIntent(j, rec)
@@ -148,10 +152,10 @@ func (r *Runner) startOrAttach(ctx context.Context, j Job, rec Record) (Intent, 
 
 // lostIntent ends a call that was started and whose intent file is missing. It is stopped and
 // counted as lost. The loop makes the call again as the next attempt.
-func (r *Runner) lostIntent(j Job, rec Record) (Intent, error) {
+func (r *Runner) lostIntent(j Job, rec roles.Record) (roles.Intent, error) {
 	intent := r.intent(j)
 	intent.Session = "" // the new one is not the call's
-	err := rec.Stop(Stopped{Class: outcome.Lost})
+	err := rec.Stop(roles.Stopped{Class: outcome.Lost})
 	if err == nil {
 		err = rec.SaveIntent(intent)
 	}
@@ -159,8 +163,8 @@ func (r *Runner) lostIntent(j Job, rec Record) (Intent, error) {
 }
 
 // intent returns the parameters of a call that begins now.
-func (r *Runner) intent(j Job) Intent {
-	return Intent{
+func (r *Runner) intent(j Job) roles.Intent {
+	return roles.Intent{
 		Key:     j.Call.ID,
 		Box:     r.box(j),
 		Image:   j.Image,
@@ -175,9 +179,9 @@ func (r *Runner) intent(j Job) Intent {
 
 // begin creates the call's container and starts it. It marks the call as started before the
 // start, because a container that is gone later may have spent tokens.
-func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
+func (r *Runner) begin(ctx context.Context, j Job, rec roles.Record) (roles.Intent, error) {
 	if err := r.Quota.CheckRoom(); err != nil {
-		return Intent{}, err
+		return roles.Intent{}, err
 	}
 	intent, box, err := r.prepare(ctx, j, rec)
 	if err != nil {
@@ -203,13 +207,13 @@ func (r *Runner) begin(ctx context.Context, j Job, rec Record) (Intent, error) {
 }
 
 // proving returns the prover of a call's container.
-func (r *Runner) proving(j Job, rec Record, box sandbox.Box) Launcher {
-	return Launcher{
+func (r *Runner) proving(j Job, rec roles.Record, box sandbox.Box) roles.Launcher {
+	return roles.Launcher{
 		Boxes:   r.Boxes,
 		Project: r.Project,
 		Box:     box,
 		Dir:     rec.Dir,
-		Rule:    RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0),
+		Rule:    roles.RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0),
 		Secrets: r.Safe,
 	}
 }
@@ -218,7 +222,7 @@ func (r *Runner) proving(j Job, rec Record, box sandbox.Box) Launcher {
 // never ran, handleProof clears the started mark and removes a container with an unproven
 // boundary. A container that ran may have spent tokens: handleProof stops it, and follow
 // determines its outcome. If the engine does not respond, the next run checks again.
-func (r *Runner) handleProof(ctx context.Context, j Job, rec Record, err error) error {
+func (r *Runner) handleProof(ctx context.Context, j Job, rec roles.Record, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -236,9 +240,9 @@ func (r *Runner) handleProof(ctx context.Context, j Job, rec Record, err error) 
 	case serr != nil || st.State == sandbox.Created:
 		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.box(j)), rec.Unmark())
 	}
-	why := Stopped{Class: outcome.Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
+	why := roles.Stopped{Class: outcome.Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
 	if herr := r.HolderEnded(ctx, j.Place, err); errors.Is(herr, sandbox.ErrKilled) {
-		why = Stopped{Class: outcome.EngineGone, Reason: herr.Error()}
+		why = roles.Stopped{Class: outcome.EngineGone, Reason: herr.Error()}
 	}
 	if err := rec.Stop(why); err != nil {
 		return err
@@ -247,7 +251,7 @@ func (r *Runner) handleProof(ctx context.Context, j Job, rec Record, err error) 
 }
 
 // prepare writes the call's files and its intent, opens its gateway, and describes its container.
-func (r *Runner) prepare(ctx context.Context, j Job, rec Record) (intent Intent, box sandbox.Box, err error) {
+func (r *Runner) prepare(ctx context.Context, j Job, rec roles.Record) (intent roles.Intent, box sandbox.Box, err error) {
 	if err := rec.Unmark(); err != nil {
 		return intent, box, err
 	}

@@ -1,4 +1,4 @@
-package roles
+package call
 
 import (
 	"os"
@@ -10,6 +10,7 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
+	"abl/roles"
 )
 
 // What is kept of a call is safe for whoever looks at it later, without abl.
@@ -47,7 +48,7 @@ func TestKeepingIsDoneAgain(t *testing.T) {
 	r.begin()
 	_, err := r.Engine.Wait(t.Context(), r.runner.box(r.job))
 	rolestest.Must(t, err)
-	rolestest.Must(t, CleanOutput(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
+	rolestest.Must(t, roles.CleanOutput(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
 	if got := show(r.run()); got != "done 0, m-1 7" {
 		t.Errorf("got %s", got)
 	}

@@ -1,4 +1,4 @@
-package roles
+package call
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 	"abl/internal/tokens"
+	"abl/roles"
 	"abl/roles/agent"
 )
 
@@ -61,18 +62,19 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 	if script != nil {
 		r.Engine.Scripts = map[string]sandboxtest.Script{"role": script}
 	}
-	r.runner = &Runner{Boxes: boxesOn(r.Engine), Project: r.Project, Timeout: time.Hour, Out: r.Out()}
+	boxes := &roles.Boxes{Engine: r.Engine, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder"}
+	r.runner = &Runner{Boxes: boxes, Project: r.Project, Timeout: time.Hour, Out: r.Out()}
 	r.job = Job{
-		Role: Builder, Agent: plain(), Image: "i", Round: 2,
+		Role: roles.Builder, Agent: plain(), Image: "i", Round: 2,
 		Call:   agent.Call{ID: "p1-build-1.1", Phase: 1, Iteration: 1, Step: 1, Attempt: 1, Model: "m", Session: "s"},
 		Prompt: func() (string, string, error) { r.prompts++; return "do it", "", nil },
 	}
 	return r
 }
 
-func (r *rig) rec() Record { return Record{Dir: r.runner.Project.Call(r.job.Call.ID)} }
+func (r *rig) rec() roles.Record { return roles.Record{Dir: r.runner.Project.Call(r.job.Call.ID)} }
 
-func (r *rig) run() Outcome {
+func (r *rig) run() roles.Outcome {
 	r.Helper()
 	o, err := r.runner.Run(r.Context(), r.job)
 	if err != nil {
@@ -89,7 +91,7 @@ func (r *rig) begin() {
 	}
 }
 
-func show(o Outcome) string {
+func show(o roles.Outcome) string {
 	text := fmt.Sprintf("%s %d", o.Class, o.Exit)
 	if o.Reason != "" {
 		text += " " + o.Reason

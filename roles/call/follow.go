@@ -1,4 +1,4 @@
-package roles
+package call
 
 import (
 	"cmp"
@@ -12,24 +12,25 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
+	"abl/roles"
 	"abl/roles/agent"
 )
 
 // follow reads the call's output until its container ends, or ends the container when ctx ends or a
 // limit is reached. It sets in o how the call ended.
-func (r *Runner) follow(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
-	out, err := EnsureOutput(rec.Stdout())
+func (r *Runner) follow(ctx context.Context, j Job, rec roles.Record, intent roles.Intent, o *roles.Outcome) error {
+	out, err := roles.EnsureOutput(rec.Stdout())
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	errs, err := EnsureOutput(rec.Stderr())
+	errs, err := roles.EnsureOutput(rec.Stderr())
 	if err != nil {
 		return err
 	}
 	defer errs.Close()
 	reader := j.Agent.NewReader(j.Call)
-	t := &Tail{In: out, Most: r.Output, To: Messages(reader, r.Safe, func(m agent.Message) {
+	t := &roles.Tail{In: out, Most: r.Output, To: roles.Messages(reader, r.Safe, func(m agent.Message) {
 		if did := m.Line(); did != "" {
 			r.emit(j, state.Event{Kind: state.Action, Text: did})
 		}
@@ -83,7 +84,7 @@ const noCode = -1
 
 // watch waits for the container's end. It ends the container when ctx ends or a limit is reached,
 // and records the reason. Too much output counts even if the container ended before abl noticed.
-func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *Tail, printed func() int64, intent Intent) (sandbox.Exit, error) {
+func (r *Runner) watch(ctx context.Context, j Job, rec roles.Record, t *roles.Tail, printed func() int64, intent roles.Intent) (sandbox.Exit, error) {
 	type end struct {
 		exit sandbox.Exit
 		err  error
@@ -96,7 +97,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *Tail, printed 
 		ended <- end{exit, err}
 	}()
 	outgrown := r.outgrown(tidy, j, rec, intent.Begun)
-	tick, wall := time.NewTicker(PollInterval), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
+	tick, wall := time.NewTicker(roles.PollInterval), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
 	idle := &idleTimer{limit: r.Idle, last: time.Now(), at: time.Now(),
@@ -106,9 +107,9 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *Tail, printed 
 		return sandbox.Exit{}, err
 	}
 	done := ctx.Done()
-	var used *Used
+	var used *roles.Used
 	for {
-		var why Stopped
+		var why roles.Stopped
 		select {
 		case e := <-ended:
 			return r.exited(rec, e.exit, e.err, printed)
@@ -117,7 +118,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *Tail, printed 
 		case <-wall.C:
 			why.Class = outcome.Timeout
 		case text := <-outgrown:
-			why = Stopped{Class: outcome.Disk, Reason: text}
+			why = roles.Stopped{Class: outcome.Disk, Reason: text}
 		case <-tick.C:
 			if _, err := t.Pump(); err != nil {
 				return sandbox.Exit{}, err
@@ -146,19 +147,19 @@ func (r *Runner) watch(ctx context.Context, j Job, rec Record, t *Tail, printed 
 
 // exited returns how a container ended. A call that printed too much counts as stopped even if it ended
 // before abl saw that.
-func (r *Runner) exited(rec Record, exit sandbox.Exit, err error, printed func() int64) (sandbox.Exit, error) {
+func (r *Runner) exited(rec roles.Record, exit sandbox.Exit, err error, printed func() int64) (sandbox.Exit, error) {
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
 		return sandbox.Exit{Code: noCode}, nil
 	case err == nil && r.flooded(printed()):
-		return exit, rec.Stop(Stopped{Class: outcome.Flood})
+		return exit, rec.Stop(roles.Stopped{Class: outcome.Flood})
 	}
 	return exit, err
 }
 
 // emitUsed emits what the call has used so far if it is more than was, and returns it. For an agent that
 // has printed nothing, which is silent, it also emits the new requests to the model.
-func (r *Runner) emitUsed(j Job, was *Used, silent bool) *Used {
+func (r *Runner) emitUsed(j Job, was *roles.Used, silent bool) *roles.Used {
 	if j.Gate == nil {
 		return nil
 	}
@@ -187,7 +188,7 @@ func (r *Runner) emitUsed(j Job, was *Used, silent bool) *Used {
 
 // stopNoted stops a call that an earlier abl had decided to stop when it was killed. It returns
 // whether there was such a decision.
-func (r *Runner) stopNoted(ctx context.Context, j Job, rec Record) (stopping bool, err error) {
+func (r *Runner) stopNoted(ctx context.Context, j Job, rec roles.Record) (stopping bool, err error) {
 	why, err := rec.Stopped()
 	if err != nil || why.Class == "" {
 		return false, err

@@ -1,4 +1,4 @@
-package roles
+package call
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
+	"abl/roles"
 )
 
 func TestRun(t *testing.T) {
@@ -89,7 +90,7 @@ func TestShellKeepsTheRule(t *testing.T) {
 	if !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("got container %q, error %v, want %v", name, err, sandbox.ErrUnproven)
 	}
-	if _, there := r.Engine.Box(BoxName(r.runner.ID, r.job.Call.ID)); there {
+	if _, there := r.Engine.Box(roles.BoxName(r.runner.ID, r.job.Call.ID)); there {
 		t.Error("the container still exists, want none")
 	}
 }
@@ -222,7 +223,7 @@ func TestAdoption(t *testing.T) {
 			r.Engine.Scripts["role"] = block
 			r.begin()
 			<-printed
-			rolestest.Must(r.T, r.rec().Stop(Stopped{Class: outcome.Flood}))
+			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Flood}))
 			unstopped := time.AfterFunc(10*time.Second, func() { r.Engine.Finish(box, sandbox.Exit{Code: 99}) })
 			r.Cleanup(func() { unstopped.Stop() })
 		}, "flood 143 stopped: it printed more than 0 bytes (limits.output), m-1 5", "call_start call_resume action:a call_end usage", 1},
@@ -265,21 +266,21 @@ func TestAdoption(t *testing.T) {
 		{"gone on request", func(r *rig) {
 			r.Engine.Sync = true
 			r.begin()
-			rolestest.Must(r.T, r.rec().Stop(Stopped{Class: outcome.Interrupted}))
+			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Interrupted}))
 			rolestest.Must(r.T, r.Engine.Remove(r.Context(), box))
 		}, "interrupted -1 stopped on request, m-1 5", "call_start action:a call_end usage", 1},
 		{"stopped for being late, and not told", func(r *rig) {
 			r.Engine.Scripts["role"] = block
 			r.begin()
 			<-printed
-			rolestest.Must(r.T, r.rec().Stop(Stopped{Class: outcome.Timeout}))
-			rolestest.Must(r.T, r.rec().Stop(Stopped{Class: outcome.Interrupted})) // the first reason stays
+			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Timeout}))
+			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Interrupted})) // the first reason stays
 			rolestest.Must(r.T, r.Engine.Stop(r.Context(), box, 0))
 		}, "timeout 143 stopped after 1h0m0s (loop.call_timeout), m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"told to stop, and ended properly", func(r *rig) {
 			r.Engine.Sync = true
 			r.begin()
-			rolestest.Must(r.T, r.rec().Stop(Stopped{Class: outcome.Interrupted}))
+			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Interrupted}))
 		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -321,7 +322,7 @@ func TestEngineAway(t *testing.T) {
 
 func TestBoxIsAsPromised(t *testing.T) {
 	r := newRig(t, nil)
-	r.job.Env, r.job.Place = []string{"KEY=secret"}, PlaceBuilder
+	r.job.Env, r.job.Place = []string{"KEY=secret"}, roles.PlaceBuilder
 	r.runner.Limits = sandbox.Limits{Memory: 1, Pids: 2}
 	_, b, err := r.runner.prepare(t.Context(), r.job, r.rec())
 	rolestest.Must(t, err)

@@ -1,4 +1,4 @@
-package retry
+package call
 
 import (
 	"errors"

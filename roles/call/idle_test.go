@@ -1,4 +1,4 @@
-package roles
+package call
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/sandbox"
 	"abl/internal/testing/rolestest"
+	"abl/roles"
 )
 
 func TestWorked(t *testing.T) {
@@ -83,13 +84,13 @@ func TestSilentWorkIsNotIdle(t *testing.T) {
 
 // pinging is a gate whose provider gives a sign of life before each look.
 type pinging struct {
-	Gate
+	roles.Gate
 	looks atomic.Int64
 }
 
 func (g *pinging) Open(context.Context, string, string, time.Time) ([]string, error) { return nil, nil }
-func (g *pinging) Close(context.Context, string) (Traffic, error)                    { return Traffic{}, nil }
-func (g *pinging) Used() *Used                                                       { return &Used{Signs: g.looks.Add(1)} }
+func (g *pinging) Close(context.Context, string) (roles.Traffic, error)              { return roles.Traffic{}, nil }
+func (g *pinging) Used() *roles.Used                                                 { return &roles.Used{Signs: g.looks.Add(1)} }
 
 // A model that thinks behind pings for longer than the limit is not idle.
 func TestPingsAreNotIdle(t *testing.T) {

@@ -1,4 +1,4 @@
-package roles
+package call
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
+	"abl/roles"
 )
 
 // A box that is not what was meant is never started, and is gone.
@@ -46,7 +47,7 @@ func TestAnotherBoxIsNotStarted(t *testing.T) {
 // and not a container that another program ended.
 func TestHolderFailsItsProof(t *testing.T) {
 	r := newRig(t, rolestest.Says("end", 0))
-	r.job.Place = PlaceBuilder
+	r.job.Place = roles.PlaceBuilder
 	r.runner.Engine = rolestest.Changed{Engine: r.Engine, Change: func(b *sandbox.Box) {
 		if b.Labels[sandbox.LabelKind] == "holder" {
 			b.Limits.Pids = 0
@@ -195,13 +196,13 @@ func TestNetworkOfACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, rolestest.Says("end", 0))
 			r.Engine.Arrived = c.arrived
-			r.runner.Weak, r.runner.Inodes, r.job.Place = c.weak, c.inodes, PlaceBuilder
+			r.runner.Weak, r.runner.Inodes, r.job.Place = c.weak, c.inodes, roles.PlaceBuilder
 			if o := r.run(); o.Class != c.wantClass {
 				t.Errorf("got %s, want %s", show(o), c.wantClass)
 			}
-			spec, asked, err := Read[helper.ProbeSpec](r.rec(), "probe.json")
+			spec, asked, err := roles.Read[helper.ProbeSpec](r.rec(), "probe.json")
 			if !asked && err == nil { // it stays there if a check fails
-				spec, asked, err = Read[helper.ProbeSpec](Record{Dir: r.rec().In()}, "probe.json")
+				spec, asked, err = roles.Read[helper.ProbeSpec](roles.Record{Dir: r.rec().In()}, "probe.json")
 			}
 			if err != nil || !asked {
 				t.Fatal(err)

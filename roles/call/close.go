@@ -1,4 +1,4 @@
-package roles
+package call
 
 import (
 	"cmp"
@@ -18,12 +18,13 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
+	"abl/roles"
 	"abl/roles/agent"
 )
 
 // close writes the outcome, then removes the container.
-func (r *Runner) close(ctx context.Context, j Job, rec Record, intent Intent, o *Outcome) error {
-	tidy, cancel := CleanupContext(ctx)
+func (r *Runner) close(ctx context.Context, j Job, rec roles.Record, intent roles.Intent, o *roles.Outcome) error {
+	tidy, cancel := roles.CleanupContext(ctx)
 	defer cancel()
 	if err := hostfs.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, failedspecs.FileName, "run.sh"); err != nil {
 		return err
@@ -82,15 +83,15 @@ func (r *Runner) cost(u agent.Usage) string {
 }
 
 // cleanCall cuts the call's output at the limit, cleans it and gives it to the user.
-func (r *Runner) cleanCall(rec Record) error {
+func (r *Runner) cleanCall(rec roles.Record) error {
 	for _, path := range []string{rec.Stdout(), rec.Stderr()} {
 		// A call that exceeded the limit may have printed more before it was stopped.
 		if fi, err := os.Lstat(path); err == nil && fi.Mode().IsRegular() && r.flooded(fi.Size()) {
-			if err := errors.Join(RestoreMode(path), os.Truncate(path, r.Output)); err != nil {
+			if err := errors.Join(roles.RestoreMode(path), os.Truncate(path, r.Output)); err != nil {
 				return fmt.Errorf("cannot shorten the output of a call: %w", err)
 			}
 		}
-		err := CleanOutput(r.Safe, rec.Dir, filepath.Base(path))
+		err := roles.CleanOutput(r.Safe, rec.Dir, filepath.Base(path))
 		if err == nil && r.Root {
 			err = os.Chown(path, r.Owner[0], r.Owner[1])
 		}
@@ -103,12 +104,12 @@ func (r *Runner) cleanCall(rec Record) error {
 
 // closeGate closes the call's gateway and sets its usage in o. The usage that the agent reported
 // moves to o.Claimed.
-func (r *Runner) closeGate(ctx context.Context, j Job, o *Outcome) (traffic Traffic, err error) {
-	o.Source = CountedByCLI
+func (r *Runner) closeGate(ctx context.Context, j Job, o *roles.Outcome) (traffic roles.Traffic, err error) {
+	o.Source = roles.CountedByCLI
 	if j.Gate == nil {
 		return traffic, nil
 	}
-	tidy, cancel := CleanupContext(ctx)
+	tidy, cancel := roles.CleanupContext(ctx)
 	defer cancel()
 	if traffic, err = j.Gate.Close(tidy, j.Call.ID); err != nil {
 		return traffic, fmt.Errorf("cannot close the gateway of call %s: %w", j.Call.ID, err)
@@ -117,9 +118,9 @@ func (r *Runner) closeGate(ctx context.Context, j Job, o *Outcome) (traffic Traf
 		r.emit(j, state.Event{Kind: state.Note, Text: note})
 	}
 	if j.Agent.Provider.API == "" {
-		return Traffic{}, nil // the gateway only connects to registries
+		return roles.Traffic{}, nil // the gateway only connects to registries
 	}
-	o.Source, o.Claimed = CountedByGate, o.Usage
+	o.Source, o.Claimed = roles.CountedByGate, o.Usage
 	o.Usage, o.Requests, o.Over = traffic.Usage, traffic.Requests, traffic.Over
 	o.Charged, o.Finish = traffic.Charged, traffic.Finish
 	return traffic, nil
@@ -128,10 +129,10 @@ func (r *Runner) closeGate(ctx context.Context, j Job, o *Outcome) (traffic Traf
 // ending collects the facts about the end of a call.
 type ending struct {
 	exit    sandbox.Exit
-	stopped Stopped // by abl
+	stopped roles.Stopped // by abl
 	last    helper.RunEnd
 	said    agent.Result
-	passed  Traffic // through its gateway
+	passed  roles.Traffic // through its gateway
 	lost    loss
 	job     Job
 	timeout time.Duration
@@ -150,19 +151,19 @@ type loss struct {
 // and truncated answers: its output was cut, its exit code is unknown, or the gateway saw that
 // the model had not finished. An agent may leave its last answer, but not because abl stopped
 // it. If the end was not successful, decide finds the cause.
-func (e ending) classify() (outcome.Outcome, string, Evidence) {
+func (e ending) classify() (outcome.Outcome, string, roles.Evidence) {
 	unfit := e.unproven() != "" || e.passed.Unfinished || e.passed.Left && e.stopped.Class != "" || e.lost.class != "" ||
 		slices.Contains([]outcome.Outcome{outcome.Flood, outcome.Disk, outcome.Lost, outcome.Unproven, outcome.EngineGone},
 			e.stopped.Class)
 	if e.said.Finished && !unfit {
-		return outcome.Done, "", Evidence{}
+		return outcome.Done, "", roles.Evidence{}
 	}
 	c, ev := e.decide()
 	if e.exit.Forced != "" {
 		ev.What += fmt.Sprintf("; the engine could not stop the container (%s), so abl killed its processes", e.exit.Forced)
 	}
 	reason := e.reason(c, ev)
-	if e.last.Full != "" && (ev.From == ByExit || ev.From == ByAgent) {
+	if e.last.Full != "" && (ev.From == roles.ByExit || ev.From == roles.ByAgent) {
 		reason += "; " + e.last.Full
 	}
 	return c, reason, ev
@@ -184,69 +185,69 @@ func (e ending) unproven() string {
 // decide returns the outcome of an unsuccessful call and the evidence. The actions of abl and
 // the gateway's log come first, then the agent's own record, then the exit code. A call that was
 // idle or slow may be the provider's fault, which only the gateway can see.
-func (e ending) decide() (outcome.Outcome, Evidence) {
-	by := func(who Witness, c outcome.Outcome, form string, args ...any) (outcome.Outcome, Evidence) {
-		return c, Evidence{From: who, What: fmt.Sprintf(form, args...)}
+func (e ending) decide() (outcome.Outcome, roles.Evidence) {
+	by := func(who roles.Witness, c outcome.Outcome, form string, args ...any) (outcome.Outcome, roles.Evidence) {
+		return c, roles.Evidence{From: who, What: fmt.Sprintf(form, args...)}
 	}
 	fault, killed := e.passed.Fault, e.stopped.Class
 	silent, slow := killed == outcome.Idle, killed == outcome.Timeout
-	troubled, outOfMemory := fault.Class != "" || e.passed.Waiting, e.exit.OOMKilled && e.exit.Code == KilledCode
+	troubled, outOfMemory := fault.Class != "" || e.passed.Waiting, e.exit.OOMKilled && e.exit.Code == roles.KilledCode
 	switch {
 	case killed == outcome.Unproven, killed == outcome.EngineGone:
-		return by(ByAbl, killed, "%s", e.stopped.Reason)
+		return by(roles.ByAbl, killed, "%s", e.stopped.Reason)
 	case killed == outcome.Disk:
-		return by(ByAbl, killed, "stopped: %s", e.stopped.Reason)
+		return by(roles.ByAbl, killed, "stopped: %s", e.stopped.Reason)
 	case killed == outcome.Flood:
-		return by(ByAbl, killed, "stopped: it printed more than %d bytes (limits.output)", e.output)
+		return by(roles.ByAbl, killed, "stopped: it printed more than %d bytes (limits.output)", e.output)
 	case killed == outcome.Interrupted:
-		return by(ByAbl, killed, "stopped on request")
+		return by(roles.ByAbl, killed, "stopped on request")
 	case killed == outcome.Lost:
-		return by(ByAbl, killed, "%s", cmp.Or(e.stopped.Reason, "something other than abl removed its container"))
+		return by(roles.ByAbl, killed, "%s", cmp.Or(e.stopped.Reason, "something other than abl removed its container"))
 	case e.passed.Over != "":
-		return by(ByGateway, outcome.OverBudget, "%s", e.passed.Over)
+		return by(roles.ByGateway, outcome.OverBudget, "%s", e.passed.Over)
 	case silent && !troubled:
-		return by(ByAbl, killed, "stopped: it printed nothing and was almost idle for %s (loop.idle_timeout)", e.idle)
+		return by(roles.ByAbl, killed, "stopped: it printed nothing and was almost idle for %s (loop.idle_timeout)", e.idle)
 	case (slow || e.last.Deadline) && !troubled:
-		return by(ByAbl, outcome.Timeout, "stopped after %s (loop.call_timeout)", e.timeout)
+		return by(roles.ByAbl, outcome.Timeout, "stopped after %s (loop.call_timeout)", e.timeout)
 	case (silent || slow) && fault.Class == "":
-		return by(ByGateway, outcome.Unavailable, "the provider did not answer its last request")
+		return by(roles.ByGateway, outcome.Unavailable, "the provider did not answer its last request")
 	case fault.Class != "" && !outOfMemory:
-		return fault.Class, Evidence{From: ByGateway, What: fault.What, Back: fault.Back, Paid: fault.Paid,
+		return fault.Class, roles.Evidence{From: roles.ByGateway, What: fault.What, Back: fault.Back, Paid: fault.Paid,
 			Grown: fault.Grown}
 	case e.said.Finished && e.passed.Unfinished:
-		return by(ByGateway, outcome.Failed, "%s", cmp.Or(fault.What, "abl's gateway refused the agent's last request"))
+		return by(roles.ByGateway, outcome.Failed, "%s", cmp.Or(fault.What, "abl's gateway refused the agent's last request"))
 	case e.unproven() != "":
-		return by(ByGateway, outcome.Nothing, "%s", e.unproven())
+		return by(roles.ByGateway, outcome.Nothing, "%s", e.unproven())
 	case e.said.Toolless && e.passed.Finish != "" && e.last.Signal == "" && e.lost.class == "" && !outOfMemory:
-		return by(ByGateway, outcome.Nothing, "the agent used no tool although its last answer is complete, so it did not work on its task")
+		return by(roles.ByGateway, outcome.Nothing, "the agent used no tool although its last answer is complete, so it did not work on its task")
 	case e.said.Trouble != "" && !outOfMemory:
-		return by(ByAgent, e.said.Trouble, "%s", e.said.Reason)
+		return by(roles.ByAgent, e.said.Trouble, "%s", e.said.Reason)
 	case e.exit.OOMKilled:
-		return by(ByEngine, outcome.OutOfMemory, "out of memory (limits.memory)")
+		return by(roles.ByEngine, outcome.OutOfMemory, "out of memory (limits.memory)")
 	case e.lost.class != "":
-		return by(ByEngine, e.lost.class, "%s", e.lost.what)
+		return by(roles.ByEngine, e.lost.class, "%s", e.lost.what)
 	case e.last.Late:
-		return outcome.Running, Evidence{}
+		return outcome.Running, roles.Evidence{}
 	case e.last.Error != "":
-		return by(ByExit, outcome.Failed, "could not be started: %s", e.last.Error)
+		return by(roles.ByExit, outcome.Failed, "could not be started: %s", e.last.Error)
 	case e.last.Signal != "":
-		return by(ByExit, outcome.Crashed, "ended by signal %s", e.last.Signal)
-	case e.last.Exit == 0 && e.exit.Code == KilledCode && e.job.Place == "":
+		return by(roles.ByExit, outcome.Crashed, "ended by signal %s", e.last.Signal)
+	case e.last.Exit == 0 && e.exit.Code == roles.KilledCode && e.job.Place == "":
 		// Process 1 was killed, which no program inside can do, and without a network there is
 		// no holder that shows whether the engine was stopped.
-		return by(ByEngine, outcome.EngineGone, "its container was killed from outside: the engine or the container was stopped")
-	case e.last.Exit == 0 && e.exit.Code == KilledCode: // abl-run had no time to report
-		return by(ByExit, outcome.Crashed, "ended by SIGKILL, which abl did not send")
+		return by(roles.ByEngine, outcome.EngineGone, "its container was killed from outside: the engine or the container was stopped")
+	case e.last.Exit == 0 && e.exit.Code == roles.KilledCode: // abl-run had no time to report
+		return by(roles.ByExit, outcome.Crashed, "ended by SIGKILL, which abl did not send")
 	case fault.Class == "" && fault.What != "":
-		return by(ByGateway, outcome.Failed, "%s", fault.What)
+		return by(roles.ByGateway, outcome.Failed, "%s", fault.What)
 	case e.said.Reason != "":
-		return by(ByAgent, outcome.Failed, "%s", e.said.Reason)
+		return by(roles.ByAgent, outcome.Failed, "%s", e.said.Reason)
 	}
-	return by(ByExit, outcome.Failed, "ended with exit code %d and no result", e.exit.Code)
+	return by(roles.ByExit, outcome.Failed, "ended with exit code %d and no result", e.exit.Code)
 }
 
 // reason returns the sentence for the user.
-func (e ending) reason(c outcome.Outcome, ev Evidence) string {
+func (e ending) reason(c outcome.Outcome, ev roles.Evidence) string {
 	role, keyVar := e.job.Role.Name, e.job.Agent.Provider.KeyVar
 	switch stop := e.stopped.Class; {
 	case c == outcome.Refused && keyVar != "":
@@ -273,12 +274,12 @@ func (r *Runner) findLoss(ctx context.Context, j Job, finished bool) (loss, erro
 	case finished && !verifies:
 	case j.Place != "" && r.Gone(ctx, r.HolderName(j.Place)):
 		return loss{outcome.EngineGone, "the container that holds its network ended with it: the engine or both containers were stopped"}, nil
-	case verifies && r.Gone(ctx, r.HolderName(PlaceApp)):
+	case verifies && r.Gone(ctx, r.HolderName(roles.PlaceApp)):
 		return loss{outcome.EngineGone, "the container that holds the app's network ended while the app was tested: the engine or the container was stopped"}, nil
-	case verifies && j.Env != nil && !finished && r.Gone(ctx, r.Name(PlaceApp)):
+	case verifies && j.Env != nil && !finished && r.Gone(ctx, r.Name(roles.PlaceApp)):
 		return loss{outcome.AppGone, "the app's container ended while it was tested"}, nil
 	case verifies && j.Env != nil: // an app that ended without help broke a contract instead
-		if why, err := EndedFromOutside(ctx, r.Boxes, r.Name(PlaceApp), appDir, false); err != nil || why != "" {
+		if why, err := roles.EndedFromOutside(ctx, r.Boxes, r.Name(roles.PlaceApp), appDir, false); err != nil || why != "" {
 			return loss{outcome.AppGone, "the app's container ended while it was tested: " + why}, err
 		}
 	}

@@ -1,4 +1,4 @@
-package roles
+package call
 
 import (
 	"errors"
@@ -15,6 +15,7 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
+	"abl/roles"
 )
 
 // fills is an agent that writes so many files of so many bytes and waits.
@@ -41,12 +42,12 @@ func fills(r *rig, files, bytes int) sandboxtest.Script {
 func TestGrowthEndsACall(t *testing.T) {
 	for _, c := range []struct {
 		name         string
-		grow         DiskQuota
+		grow         roles.DiskQuota
 		files, bytes int
 		want         []string
 	}{
-		{"bytes", DiskQuota{Bytes: 4 << 20}, 3, 3 << 20, []string{"(limits.disk is 4 MiB)", `"out/f`, "with 3 MiB"}},
-		{"names", DiskQuota{Inodes: 50}, 200, 0, []string{"(limits.inodes is 50)", `the most new ones are in "./out/"`}},
+		{"bytes", roles.DiskQuota{Bytes: 4 << 20}, 3, 3 << 20, []string{"(limits.disk is 4 MiB)", `"out/f`, "with 3 MiB"}},
+		{"names", roles.DiskQuota{Inodes: 50}, 200, 0, []string{"(limits.inodes is 50)", `the most new ones are in "./out/"`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -86,7 +87,7 @@ func TestGrowthLeavesAlone(t *testing.T) {
 		rolestest.Prints(b, "end\n")
 		return sandbox.Exit{}
 	}}
-	r.runner.Quota = DiskQuota{Bytes: 8 << 20, Inodes: 10, Every: time.Millisecond}
+	r.runner.Quota = roles.DiskQuota{Bytes: 8 << 20, Inodes: 10, Every: time.Millisecond}
 	rolestest.Write(t, filepath.Join(r.runner.Project.Src, "big"), strings.Repeat("x", 20<<20))
 	if o := r.run(); o.Class != outcome.Done {
 		t.Errorf("ended %s", show(o))
@@ -97,7 +98,7 @@ func TestGrowthLeavesAlone(t *testing.T) {
 func TestGrowthAfterAKill(t *testing.T) {
 	r := newRig(t, nil)
 	r.Engine.Scripts = map[string]sandboxtest.Script{"role": fills(r, 3, 3<<20)}
-	r.runner.Quota = DiskQuota{Bytes: 4 << 20, Every: time.Millisecond}
+	r.runner.Quota = roles.DiskQuota{Bytes: 4 << 20, Every: time.Millisecond}
 	r.begin()
 	if o := r.run(); o.Class != outcome.Disk {
 		t.Errorf("ended %s", show(o))
@@ -111,18 +112,18 @@ func TestMeasuredToTheEnd(t *testing.T) {
 		rolestest.Write(t, filepath.Join(r.runner.Project.Src, fmt.Sprintf("%d/f", i)), "")
 	}
 	r.Engine.Fail("Create", 2, errors.New("no")) // the first is the holder
-	r.runner.Quota, r.job.Place = DiskQuota{Bytes: 1 << 20}, PlaceBuilder
+	r.runner.Quota, r.job.Place = roles.DiskQuota{Bytes: 1 << 20}, roles.PlaceBuilder
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot create the builder's container: no") {
 		t.Fatalf("got %v", err)
 	}
-	if _, ok, err := Read[TreeSize](r.rec(), treeFile); !ok || err != nil {
+	if _, ok, err := roles.Read[roles.TreeSize](r.rec(), treeFile); !ok || err != nil {
 		t.Errorf("nothing was measured yet: %v", err)
 	}
 }
 
 func TestNoRoomForACall(t *testing.T) {
 	r := newRig(t, rolestest.Says("end\n", 0))
-	r.runner.Quota = DiskQuota{Disks: []string{"/proc", r.runner.Project.Root, "/none/such"}} // which tell of no room at all, of enough, and nothing
+	r.runner.Quota = roles.DiskQuota{Disks: []string{"/proc", r.runner.Project.Root, "/none/such"}} // which tell of no room at all, of enough, and nothing
 	if o := r.run(); o.Class != outcome.Done {
 		t.Errorf("ended %s", show(o))
 	}
@@ -149,7 +150,7 @@ func TestDiskFillsUp(t *testing.T) {
 		<-r.Context().Done()
 		return sandbox.Exit{}
 	}}
-	r.runner.Quota = DiskQuota{Disks: []string{disk}, Every: 1}
+	r.runner.Quota = roles.DiskQuota{Disks: []string{disk}, Every: 1}
 	if o := r.run(); o.Class != outcome.Disk || !strings.Contains(o.Reason, "need at least") {
 		t.Errorf("ended %s", show(o))
 	}

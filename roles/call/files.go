@@ -1,4 +1,4 @@
-package roles
+package call
 
 import (
 	"context"
@@ -16,12 +16,13 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
+	"abl/roles"
 	"abl/roles/agent"
 )
 
 // writeFiles writes the call's input, and the two empty files for its output. The prompt is
 // empty for a program that abl only starts.
-func (r *Runner) writeFiles(j Job, rec Record, cmd agent.Command, prompt string, deadline time.Time) error {
+func (r *Runner) writeFiles(j Job, rec roles.Record, cmd agent.Command, prompt string, deadline time.Time) error {
 	if prompt != "" {
 		var err error
 		if prompt, err = agent.Prompt(j.Agent, j.Call, prompt); err != nil {
@@ -44,12 +45,12 @@ func (r *Runner) writeFiles(j Job, rec Record, cmd agent.Command, prompt string,
 	maps.Copy(files, cmd.Files)
 	maps.Copy(files, j.Files)
 	j.Cmds.Reports = helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports)
-	return errors.Join(WriteInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}),
+	return errors.Join(roles.WriteInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}),
 		r.CreateFiles(rec.Stdout(), rec.Stderr()))
 }
 
 // pointLast makes the role's last.log a link to this call's output.
-func (r *Runner) pointLast(j Job, rec Record) error {
+func (r *Runner) pointLast(j Job, rec roles.Record) error {
 	last := r.Project.LastLog(j.Role.Name)
 	if err := os.Remove(last); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -62,7 +63,7 @@ func (r *Runner) pointLast(j Job, rec Record) error {
 // the agent and without a key. It returns the container's name. The caller starts and removes
 // the container.
 func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
-	rec := Record{Dir: r.Project.Call(j.Call.ID)}
+	rec := roles.Record{Dir: r.Project.Call(j.Call.ID)}
 	cmd := agent.Command{
 		Argv: []string{"/bin/bash", "--norc"},
 		Env:  map[string]string{"TERM": "xterm-256color", "PS1": j.Role.Name + " \\w $ "},
@@ -77,10 +78,10 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	box := r.boxFor(j, rec, cmd, deadline)
 	box.Argv, box.Term = cmd.Argv, true
 	box.Labels[sandbox.LabelKind] = "shell"
-	if err := CheckSources(r.Project, box.Mounts); err != nil {
+	if err := roles.CheckSources(r.Project, box.Mounts); err != nil {
 		return "", err
 	}
-	rules := RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0)
+	rules := roles.RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0)
 	if err := rules.Check(box).Err(); err != nil {
 		return "", fmt.Errorf("container %q: %w", box.Name, err)
 	}
@@ -93,7 +94,7 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 }
 
 // prepareFiles removes the stale files of the workspace and writes the call's files.
-func (r *Runner) prepareFiles(j Job, rec Record, cmd agent.Command, deadline time.Time) error {
+func (r *Runner) prepareFiles(j Job, rec roles.Record, cmd agent.Command, deadline time.Time) error {
 	for _, name := range j.Stale {
 		if err := hostfs.Remove(j.Role.Workspace(r.Project), name); err != nil {
 			return fmt.Errorf("cannot remove the earlier %s: %w", name, err)
@@ -113,7 +114,7 @@ func (r *Runner) prepareFiles(j Job, rec Record, cmd agent.Command, deadline tim
 }
 
 // boxFor describes the call's container.
-func (r *Runner) boxFor(j Job, rec Record, cmd agent.Command, deadline time.Time) sandbox.Box {
+func (r *Runner) boxFor(j Job, rec roles.Record, cmd agent.Command, deadline time.Time) sandbox.Box {
 	box := r.Worker(j.Call.ID, j.Image, j.Place, r.Labels("role", j.Role.Name, j.Call.ID, deadline))
 	box.Labels[sandbox.LabelPhase] = strconv.Itoa(j.Call.Phase)
 	box.Env = append(box.Env,
@@ -125,6 +126,6 @@ func (r *Runner) boxFor(j Job, rec Record, cmd agent.Command, deadline time.Time
 	}
 	box.Env = append(box.Env, j.Env...)
 	box.Argv, box.Dir = []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, j.Role.Dir
-	box.Mounts, box.Tmpfs = Mounts(j.Role, r.Project, rec), r.Spaces.Tmpfs(j.Role)
+	box.Mounts, box.Tmpfs = roles.Mounts(j.Role, r.Project, rec), r.Spaces.Tmpfs(j.Role)
 	return box
 }

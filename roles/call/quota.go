@@ -1,6 +1,7 @@
-package roles
+package call
 
 import (
+	"abl/roles"
 	"context"
 	"fmt"
 	"time"
@@ -10,11 +11,11 @@ import (
 const treeFile = "tree.json"
 
 // measureFirst records the size of a call's workspace before the agent starts.
-func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) error {
+func (r *Runner) measureFirst(ctx context.Context, j Job, rec roles.Record) error {
 	if !r.Quota.Limited() {
 		return nil
 	}
-	was, err := MeasureTree(ctx, j.Role.Workspace(r.Project))
+	was, err := roles.MeasureTree(ctx, j.Role.Workspace(r.Project))
 	if err == nil {
 		err = rec.Write(treeFile, was)
 	}
@@ -25,14 +26,14 @@ func (r *Runner) measureFirst(ctx context.Context, j Job, rec Record) error {
 }
 
 // outgrown returns a channel that receives the reason to end a call, if the call exceeds its quota.
-func (r *Runner) outgrown(ctx context.Context, j Job, rec Record, since time.Time) <-chan string {
+func (r *Runner) outgrown(ctx context.Context, j Job, rec roles.Record, since time.Time) <-chan string {
 	dir, why := j.Role.Workspace(r.Project), make(chan string, 1)
 	if !r.Quota.Limited() {
 		return why
 	}
-	was, known, err := Read[TreeSize](rec, treeFile)
+	was, known, err := roles.Read[roles.TreeSize](rec, treeFile)
 	if err != nil || !known { // a power cut may delete the file: the current size counts
-		was, _ = MeasureTree(ctx, dir) // a folder that cannot be opened cannot grow
+		was, _ = roles.MeasureTree(ctx, dir) // a folder that cannot be opened cannot grow
 	}
 	go func() {
 		look := func() string { return r.Quota.Exceeded(ctx, dir, was, since) }

@@ -1,6 +1,4 @@
-// Package retry decides how to react to a call that failed: which outcomes end the run, and how
-// long to wait after a transient failure of a provider or an engine.
-package retry
+package call
 
 import (
 	"cmp"
