@@ -8,6 +8,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/wording"
 	"abl/roles"
+	"abl/roles/app"
 )
 
 // absentFile lists the paths of the Builder's workspace that no commit contains, as the last sweep
@@ -17,7 +18,7 @@ const absentFile = "absent.json"
 // keepAbsent records the paths that the next Builder must learn of. Run reports, which are never
 // committed, and folders of app.prepare, which the app gets, are left out.
 func keepAbsent(p state.Project, all []state.Thing) error {
-	kept, prepared := []state.Thing{}, roles.PreparedFolders(p)
+	kept, prepared := []state.Thing{}, app.PreparedFolders(p)
 	for _, t := range all {
 		first, _, _ := strings.Cut(t.Path, "/")
 		if first != roles.Builder.Reports && !slices.Contains(prepared, strings.TrimSuffix(t.Path, "/")) {

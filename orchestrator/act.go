@@ -9,6 +9,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/roles"
+	"abl/roles/app"
 )
 
 // acts maps each step to the function that does it. It may record in p what later steps need.
@@ -60,7 +61,7 @@ func (l *Loop) build(ctx context.Context, p *state.Phase) (Happened, error) {
 	if err != nil {
 		return Happened{}, err
 	}
-	var up roles.Up
+	var up app.Up
 	if !begun {
 		up.Failed, err = l.App.Prepared(ctx, t.key)
 	}
@@ -81,7 +82,7 @@ func (l *Loop) verify(ctx context.Context, p *state.Phase) (Happened, error) {
 	if err != nil {
 		return Happened{}, err
 	}
-	var up roles.Up
+	var up app.Up
 	if !ended {
 		begun, err := v.admit()
 		if err != nil {

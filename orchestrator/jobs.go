@@ -18,6 +18,8 @@ import (
 	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/app"
+	"abl/roles/boundary"
 	"abl/roles/call"
 	"abl/roles/prompt"
 )
@@ -40,17 +42,17 @@ type RoleJobs struct {
 	Number  int
 	Project state.Project
 	Specs   spec.Set
-	App     *helper.App        // how the system is started or run; nil without an app section
-	Trials  []roles.ServiceBox // its services, which the Builder's calls get, too
-	Players map[string]Player  // by role name
-	Files   map[string]Files   // of a role's workspace, by role name
-	Safe    *redact.Sanitizer  // removes secrets from prompts
-	Adopted bool               // the source is a clone of the user's repository
-	Within  string             // folder of the source that the Builder works in, "" for the whole
+	App     *helper.App           // how the system is started or run; nil without an app section
+	Trials  []boundary.ServiceBox // its services, which the Builder's calls get, too
+	Players map[string]Player     // by role name
+	Files   map[string]Files      // of a role's workspace, by role name
+	Safe    *redact.Sanitizer     // removes secrets from prompts
+	Adopted bool                  // the source is a clone of the user's repository
+	Within  string                // folder of the source that the Builder works in, "" for the whole
 }
 
 // Job returns the job of the next call of p in a role.
-func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (call.Job, error) {
+func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up app.Up) (call.Job, error) {
 	if !role.App {
 		role.Within, role.Reports = c.Within, path.Join(c.Within, role.Reports)
 	}
@@ -111,7 +113,7 @@ func (c *RoleJobs) call(role roles.Role, p state.Phase) agent.Call {
 
 // Commands returns the input of abl-cmd in the role's container. The Verifier's copy has the names
 // of the commands and not their text, which belongs to the Builder.
-func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec {
+func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up app.Up) helper.CmdSpec {
 	s := helper.CmdSpec{
 		Role:      role.Name,
 		Phase:     c.Number,
@@ -141,7 +143,7 @@ func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up roles.Up) helper.
 const maxDescription = 16 << 20
 
 // Prompt returns the prompt for the next call of p in a role, and the map of the role's files.
-func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (string, prompt.Map, error) {
+func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, up app.Up) (string, prompt.Map, error) {
 	var shown prompt.Map
 	who := c.Players[role.Name]
 	about, err := hostfs.Read(c.Project.Root, c.Project.Rel(c.Project.Description()), maxDescription)

@@ -11,6 +11,7 @@ import (
 	"abl/prompts"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/app"
 )
 
 // A prompt holds no secret and nothing that cannot be seen, whoever put it there.
@@ -30,7 +31,7 @@ func TestPromptsAreSafe(t *testing.T) {
 	}
 	c.Safe.Hide(key)
 	p := state.Phase{Iteration: 1, Step: 1, Attempt: 1, Judged: state.Judged{Failed: []failedspecs.Entry{failedspecs.Sanitize(failedspecs.Entry{Spec: "a" + evil, Input: key, Observed: "c"})}}}
-	text, shown, err := c.Prompt(t.Context(), roles.Builder, p, roles.Up{Failed: "app.prepare ended with exit code 3"})
+	text, shown, err := c.Prompt(t.Context(), roles.Builder, p, app.Up{Failed: "app.prepare ended with exit code 3"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"abl/orchestrator/evidence"
+	"abl/roles/app"
 	"abl/roles/call"
 	"context"
 	"errors"
@@ -71,7 +72,7 @@ type Caller interface {
 // App is the system under test.
 type App interface {
 	// Up starts the app from a commit of the source.
-	Up(ctx context.Context, key, commit string) (roles.Up, error)
+	Up(ctx context.Context, key, commit string) (app.Up, error)
 	// Prepared installs the missing dependencies of the Builder's workspace. It returns the failure.
 	Prepared(ctx context.Context, key string) (failed string, err error)
 	Down(ctx context.Context, key string) error
@@ -84,9 +85,9 @@ type Ledger interface {
 
 // Jobs creates the job of a call.
 type Jobs interface {
-	Job(ctx context.Context, role roles.Role, p state.Phase, up roles.Up) (call.Job, error)
+	Job(ctx context.Context, role roles.Role, p state.Phase, up app.Up) (call.Job, error)
 	// Commands returns the input of abl-cmd in a container of the role.
-	Commands(role roles.Role, p state.Phase, up roles.Up) helper.CmdSpec
+	Commands(role roles.Role, p state.Phase, up app.Up) helper.CmdSpec
 }
 
 // Strictness configures what proves a pass.

@@ -21,6 +21,7 @@ import (
 	"abl/internal/tokens"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/app"
 	"abl/roles/call"
 
 	"github.com/google/go-cmp/cmp"
@@ -46,7 +47,7 @@ type world struct {
 	asked   int // Before
 	events  []state.Event
 	before  error
-	up      map[string]roles.Up // by call
+	up      map[string]app.Up // by call
 	upErr   error
 	changed []string
 	seal    map[string]state.Seal // by repo
@@ -70,7 +71,7 @@ type play struct {
 func newWorld(t *testing.T, plays map[string]play) *world {
 	t.Helper()
 	root := t.TempDir()
-	w := &world{T: t, project: state.NewProject(root, "src", "tests"), play: plays, commits: map[string][]string{}, up: map[string]roles.Up{}}
+	w := &world{T: t, project: state.NewProject(root, "src", "tests"), play: plays, commits: map[string][]string{}, up: map[string]app.Up{}}
 	for _, dir := range []string{w.project.Src, w.project.Tests, w.project.Calls()} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -123,12 +124,12 @@ func (w *world) loop() *Loop {
 	}
 }
 
-func (w *world) Job(_ context.Context, role roles.Role, p state.Phase, up roles.Up) (call.Job, error) {
+func (w *world) Job(_ context.Context, role roles.Role, p state.Phase, up app.Up) (call.Job, error) {
 	return call.Job{Role: role, Call: agent.Call{ID: roles.Key(1, role, p.Step, p.Attempt)}}, nil
 }
 
 // Commands is nothing: what replays are given is tried on a real engine.
-func (w *world) Commands(roles.Role, state.Phase, roles.Up) helper.CmdSpec { return helper.CmdSpec{} }
+func (w *world) Commands(roles.Role, state.Phase, app.Up) helper.CmdSpec { return helper.CmdSpec{} }
 
 // Run plays a call once; a second time it finds its outcome, as a Runner does.
 func (w *world) Run(_ context.Context, j call.Job) (roles.Outcome, error) {
@@ -170,12 +171,12 @@ func (w *world) Run(_ context.Context, j call.Job) (roles.Outcome, error) {
 	})
 }
 
-func (w *world) Up(_ context.Context, key, commit string) (roles.Up, error) {
+func (w *world) Up(_ context.Context, key, commit string) (app.Up, error) {
 	if tip, _ := (repo{w, "src"}).Tip(); commit != tip {
 		w.Errorf("the app of %s starts from commit %q, want %q", key, commit, tip)
 	}
 	if w.upErr != nil {
-		return roles.Up{}, w.upErr
+		return app.Up{}, w.upErr
 	}
 	return w.up[key], w.effect(func() { w.ups++ })
 }

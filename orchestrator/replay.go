@@ -14,6 +14,7 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator/evidence"
 	"abl/roles"
+	"abl/roles/app"
 	"abl/roles/replay"
 )
 
@@ -188,7 +189,7 @@ const mostFaults = 2
 // repeats it at most again times. text is its result in one line.
 func (v turn) replay(ctx context.Context, name string, r replay.Job, again int) (run replay.Result, text string, err error) {
 	r.Key, r.Source = v.key+"/replay-"+name, v.p.SrcCommit
-	r.Cmds = v.Jobs.Commands(roles.Verifier, *v.p, roles.Up{})
+	r.Cmds = v.Jobs.Commands(roles.Verifier, *v.p, app.Up{})
 	if v.p.Recheck && r.Commit == "" {
 		r.Commit = v.p.TestsCommit
 	}

@@ -13,7 +13,7 @@ import (
 	"abl/internal/failedspecs"
 	"abl/internal/outcome"
 	"abl/internal/state"
-	"abl/roles"
+	"abl/roles/app"
 )
 
 var errHangup = fmt.Errorf("signal %w: %w", syscall.EINTR, context.Canceled)
@@ -120,7 +120,7 @@ func TestCancelledWhileTheAppStarts(t *testing.T) {
 // app is one whose start does something else.
 type fakeApp struct{ up func(context.Context) error }
 
-func (a fakeApp) Up(ctx context.Context, _, _ string) (roles.Up, error) { return roles.Up{}, a.up(ctx) }
+func (a fakeApp) Up(ctx context.Context, _, _ string) (app.Up, error) { return app.Up{}, a.up(ctx) }
 func (fakeApp) Prepared(context.Context, string) (string, error) {
 	return "", nil
 }
@@ -130,7 +130,7 @@ func (fakeApp) Down(context.Context, string) error { return nil }
 func TestAppThatDoesNotStart(t *testing.T) {
 	plays := map[string]play{"p1-build-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good}
 	w := newWorld(t, plays)
-	failed := map[string]roles.Up{"p1-verify-1.1": {Failed: "exit code 1"}}
+	failed := map[string]app.Up{"p1-verify-1.1": {Failed: "exit code 1"}}
 	w.up = failed
 	if err := w.after(t.Context()); err != nil {
 		t.Fatal(err)

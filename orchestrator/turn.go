@@ -15,6 +15,7 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/internal/wording"
 	"abl/roles"
+	"abl/roles/app"
 	"abl/roles/call"
 )
 
@@ -185,7 +186,7 @@ func (t turn) admit() (begun bool, err error) {
 }
 
 // call runs one call and adds it to the ledger.
-func (t turn) call(ctx context.Context, up roles.Up) (o roles.Outcome, err error) {
+func (t turn) call(ctx context.Context, up app.Up) (o roles.Outcome, err error) {
 	failpoint.Here("call.before")
 	for range mostHolders {
 		var j call.Job

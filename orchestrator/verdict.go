@@ -13,7 +13,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/wording"
 	"abl/orchestrator/evidence"
-	"abl/roles"
+	"abl/roles/app"
 )
 
 // Evidence is the input of a verdict.
@@ -24,10 +24,10 @@ type Evidence struct {
 	FileError string              // why the file could not be read
 	Class     outcome.Outcome     // how the Verifier's call ended
 	Reason    string
-	Report    string        // this call's run report, "" without one
-	Changed   []string      // source paths that changed during the call
-	Spec      int           // the phase whose spec changed during the call, or 0
-	Ends      roles.AppEnds // of the app during the call
+	Report    string      // this call's run report, "" without one
+	Changed   []string    // source paths that changed during the call
+	Spec      int         // the phase whose spec changed during the call, or 0
+	Ends      app.AppEnds // of the app during the call
 }
 
 // Finding is the verdict on one iteration, with its reasons.
@@ -122,7 +122,7 @@ func (v turn) evidence(ctx context.Context) (Evidence, error) {
 	}
 	ev.Class, ev.Reason, ev.Report = o.Class, o.Reason, o.Report
 	if o.Class != outcome.AppGone && o.Class != outcome.EngineGone { // these were ended from outside
-		if ev.Ends, err = roles.EndsOf(v.Project, v.key); err != nil {
+		if ev.Ends, err = app.EndsOf(v.Project, v.key); err != nil {
 			return ev, err
 		}
 	}

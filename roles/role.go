@@ -1,7 +1,6 @@
-// Package roles runs the calls of the two roles. For each call it prepares the files that the
-// agent may see, starts the agent in a container, follows it to its end and keeps a record. It
-// also runs the app, replays and builds in such containers. Each step is idempotent under the
-// call's key. Package orchestrator decides what a phase does next.
+// Package roles defines the two roles of a phase and the records of their calls. The packages below it
+// run the calls: boundary describes and proves containers, app runs the app under test, call runs an
+// agent, and replay runs saved tests. Package orchestrator decides what a phase does next.
 package roles
 
 import (

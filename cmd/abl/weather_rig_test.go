@@ -22,6 +22,7 @@ import (
 	"abl/orchestrator"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/boundary"
 	"abl/roles/environment"
 )
 
@@ -89,7 +90,7 @@ func (c *climate) clears() {
 }
 
 // give puts a gateway between the Builder and its provider.
-func (c *climate) give(role roles.Role, boxes *roles.Boxes, p *orchestrator.Player) {
+func (c *climate) give(role roles.Role, boxes *boundary.Boxes, p *orchestrator.Player) {
 	if role.Name != roles.Builder.Name {
 		return
 	}

@@ -25,6 +25,7 @@ import (
 	"abl/internal/testing/lab"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/boundary"
 	"abl/roles/call"
 )
 
@@ -88,8 +89,8 @@ func newRig(b *testing.B) *rig {
 }
 
 // boxes returns the project's containers on an engine.
-func (r *rig) boxes(engine sandbox.Engine) *roles.Boxes {
-	return &roles.Boxes{
+func (r *rig) boxes(engine sandbox.Engine) *boundary.Boxes {
+	return &boundary.Boxes{
 		Engine: engine,
 		ID:     r.file.Project,
 		Phase:  1,

@@ -23,7 +23,8 @@ import (
 	"abl/internal/proc"
 	"abl/internal/redact"
 	"abl/internal/state"
-	"abl/roles"
+	"abl/roles/app"
+	"abl/roles/boundary"
 	"abl/roles/environment"
 )
 
@@ -98,11 +99,11 @@ func Runnable(root string) string {
 
 // Build implements Builder.
 func (h Host) Build(ctx context.Context) (Built, error) {
-	return h.build(func(out, voice io.Writer) (roles.BuildEnd, error) { return h.run(ctx, out, voice) })
+	return h.build(func(out, voice io.Writer) (app.BuildEnd, error) { return h.run(ctx, out, voice) })
 }
 
 // build runs the script once by calling run.
-func (h Host) build(run func(out, voice io.Writer) (roles.BuildEnd, error)) (Built, error) {
+func (h Host) build(run func(out, voice io.Writer) (app.BuildEnd, error)) (Built, error) {
 	if note := Runnable(h.Root); note != "" {
 		return Built{Code: notRunnable, Note: note}, nil
 	}
@@ -116,7 +117,7 @@ func (h Host) build(run func(out, voice io.Writer) (roles.BuildEnd, error)) (Bui
 }
 
 // run runs the script on this machine.
-func (h Host) run(ctx context.Context, out, voice io.Writer) (end roles.BuildEnd, err error) {
+func (h Host) run(ctx context.Context, out, voice io.Writer) (end app.BuildEnd, err error) {
 	// proc.Run stops it with all processes that it started.
 	cmd := proc.Command(context.WithoutCancel(ctx), shell[0], shell[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = h.Root, out, voice
@@ -210,7 +211,7 @@ type Box struct {
 	Host
 	project Project
 	env     *environment.Environment
-	builds  *roles.Builds
+	builds  *app.Builds
 	n       int
 }
 
@@ -222,7 +223,7 @@ func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *
 	if b.env, err = environment.Open(ctx, o); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Project.Root))
 	}
-	b.builds = &roles.Builds{Boxes: b.env.Boxes, Project: o.Project, Argv: shell, Tree: b.copy}
+	b.builds = &app.Builds{Boxes: b.env.Boxes, Project: o.Project, Argv: shell, Tree: b.copy}
 	for _, name := range []string{".git", ".env", ConfigDir} {
 		b.builds.Absent = append(b.builds.Absent, filepath.Join(p.Root, name))
 	}
@@ -261,7 +262,7 @@ func (b *Box) image(ctx context.Context) (err error) {
 
 // gate starts a gateway to the hosts of network.allow, if any.
 func (b *Box) gate(ctx context.Context) error {
-	g, err := b.env.Gate(ctx, environment.Access{Place: roles.PlaceBuilder, Fetch: true})
+	g, err := b.env.Gate(ctx, environment.Access{Place: boundary.PlaceBuilder, Fetch: true})
 	reach := " and without a network"
 	if g != nil {
 		b.builds.Gate, b.builds.Files = g, g.Files
@@ -288,9 +289,9 @@ func (b *Box) copy(to io.Writer, as string) error {
 // Build implements Builder. Each build gets its own container.
 func (b *Box) Build(ctx context.Context) (Built, error) {
 	b.n++
-	key, end := "build-"+strconv.Itoa(b.n), roles.BuildEnd{}
-	built, err := b.build(func(out, voice io.Writer) (_ roles.BuildEnd, err error) {
-		end, err = b.builds.Run(ctx, roles.Build{Key: key, Limit: b.Limit, Stdout: out, Stderr: voice})
+	key, end := "build-"+strconv.Itoa(b.n), app.BuildEnd{}
+	built, err := b.build(func(out, voice io.Writer) (_ app.BuildEnd, err error) {
+		end, err = b.builds.Run(ctx, app.Build{Key: key, Limit: b.Limit, Stdout: out, Stderr: voice})
 		return end, err
 	})
 	var perr error

@@ -19,6 +19,7 @@ import (
 	"abl/internal/wording"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/boundary"
 	"abl/roles/call"
 	"abl/roles/environment"
 )
@@ -242,7 +243,7 @@ func (c *Containers) job(a Call) call.Job {
 	}
 	gate := map[bool]*environment.Gate{true: c.AuthorGate, false: c.Gate}[a.Step == Generate]
 	if gate != nil { // without a gateway it gets no network
-		job.Gate, job.Files, job.Place = gate, gate.Files, roles.PlaceBuilder
+		job.Gate, job.Files, job.Place = gate, gate.Files, boundary.PlaceBuilder
 	}
 	return job
 }

@@ -1,6 +1,6 @@
-// Package boundary proves that a container has no more network access than its role. It describes
-// what a probe inside must find, and proves an engine's networks. A listener on the engine's machine
-// finds out which packets arrive there. Package roles decides about a call whose boundary is unproven.
+// Package boundary describes the containers and networks of a project, and proves that a container has
+// no more access than its role. A rule says what a container may have, a probe inside checks it, and a
+// listener on the engine's machine finds out which packets arrive there.
 package boundary
 
 import (

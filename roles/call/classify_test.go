@@ -10,6 +10,7 @@ import (
 	"abl/internal/sandbox"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/boundary"
 )
 
 var when = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -33,7 +34,7 @@ func TestClassify(t *testing.T) {
 	complete := roles.Traffic{Finish: "STOP"}
 	waiting, left := roles.Traffic{Waiting: true}, roles.Traffic{Waiting: true, Left: true}
 	own := Job{Agent: agent.Agent{Own: true, Provider: agent.Provider{API: "openai-chat"}}}
-	placed := Job{Place: roles.PlaceBuilder}
+	placed := Job{Place: boundary.PlaceBuilder}
 	code := func(n int) sandbox.Exit { return sandbox.Exit{Code: n} }
 	for _, c := range []struct {
 		name string

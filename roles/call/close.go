@@ -20,11 +20,13 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/app"
+	"abl/roles/boundary"
 )
 
 // close writes the outcome, then removes the container.
 func (r *Runner) close(ctx context.Context, j Job, rec roles.Record, intent roles.Intent, o *roles.Outcome) error {
-	tidy, cancel := roles.CleanupContext(ctx)
+	tidy, cancel := boundary.CleanupContext(ctx)
 	defer cancel()
 	if err := hostfs.Reopen(j.Role.Workspace(r.Project), j.Role.Reports, failedspecs.FileName, "run.sh"); err != nil {
 		return err
@@ -109,7 +111,7 @@ func (r *Runner) closeGate(ctx context.Context, j Job, o *roles.Outcome) (traffi
 	if j.Gate == nil {
 		return traffic, nil
 	}
-	tidy, cancel := roles.CleanupContext(ctx)
+	tidy, cancel := boundary.CleanupContext(ctx)
 	defer cancel()
 	if traffic, err = j.Gate.Close(tidy, j.Call.ID); err != nil {
 		return traffic, fmt.Errorf("cannot close the gateway of call %s: %w", j.Call.ID, err)
@@ -191,7 +193,7 @@ func (e ending) decide() (outcome.Outcome, roles.Evidence) {
 	}
 	fault, killed := e.passed.Fault, e.stopped.Class
 	silent, slow := killed == outcome.Idle, killed == outcome.Timeout
-	troubled, outOfMemory := fault.Class != "" || e.passed.Waiting, e.exit.OOMKilled && e.exit.Code == roles.KilledCode
+	troubled, outOfMemory := fault.Class != "" || e.passed.Waiting, e.exit.OOMKilled && e.exit.Code == boundary.KilledCode
 	switch {
 	case killed == outcome.Unproven, killed == outcome.EngineGone:
 		return by(roles.ByAbl, killed, "%s", e.stopped.Reason)
@@ -232,11 +234,11 @@ func (e ending) decide() (outcome.Outcome, roles.Evidence) {
 		return by(roles.ByExit, outcome.Failed, "could not be started: %s", e.last.Error)
 	case e.last.Signal != "":
 		return by(roles.ByExit, outcome.Crashed, "ended by signal %s", e.last.Signal)
-	case e.last.Exit == 0 && e.exit.Code == roles.KilledCode && e.job.Place == "":
+	case e.last.Exit == 0 && e.exit.Code == boundary.KilledCode && e.job.Place == "":
 		// Process 1 was killed, which no program inside can do, and without a network there is
 		// no holder that shows whether the engine was stopped.
 		return by(roles.ByEngine, outcome.EngineGone, "its container was killed from outside: the engine or the container was stopped")
-	case e.last.Exit == 0 && e.exit.Code == roles.KilledCode: // abl-run had no time to report
+	case e.last.Exit == 0 && e.exit.Code == boundary.KilledCode: // abl-run had no time to report
 		return by(roles.ByExit, outcome.Crashed, "ended by SIGKILL, which abl did not send")
 	case fault.Class == "" && fault.What != "":
 		return by(roles.ByGateway, outcome.Failed, "%s", fault.What)
@@ -274,12 +276,12 @@ func (r *Runner) findLoss(ctx context.Context, j Job, finished bool) (loss, erro
 	case finished && !verifies:
 	case j.Place != "" && r.Gone(ctx, r.HolderName(j.Place)):
 		return loss{outcome.EngineGone, "the container that holds its network ended with it: the engine or both containers were stopped"}, nil
-	case verifies && r.Gone(ctx, r.HolderName(roles.PlaceApp)):
+	case verifies && r.Gone(ctx, r.HolderName(boundary.PlaceApp)):
 		return loss{outcome.EngineGone, "the container that holds the app's network ended while the app was tested: the engine or the container was stopped"}, nil
-	case verifies && j.Env != nil && !finished && r.Gone(ctx, r.Name(roles.PlaceApp)):
+	case verifies && j.Env != nil && !finished && r.Gone(ctx, r.Name(boundary.PlaceApp)):
 		return loss{outcome.AppGone, "the app's container ended while it was tested"}, nil
 	case verifies && j.Env != nil: // an app that ended without help broke a contract instead
-		if why, err := roles.EndedFromOutside(ctx, r.Boxes, r.Name(roles.PlaceApp), appDir, false); err != nil || why != "" {
+		if why, err := app.EndedFromOutside(ctx, r.Boxes, r.Name(boundary.PlaceApp), appDir, false); err != nil || why != "" {
 			return loss{outcome.AppGone, "the app's container ended while it was tested: " + why}, err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/boundary"
 )
 
 // writeFiles writes the call's input, and the two empty files for its output. The prompt is
@@ -45,7 +46,7 @@ func (r *Runner) writeFiles(j Job, rec roles.Record, cmd agent.Command, prompt s
 	maps.Copy(files, cmd.Files)
 	maps.Copy(files, j.Files)
 	j.Cmds.Reports = helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports)
-	return errors.Join(roles.WriteInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}),
+	return errors.Join(boundary.WriteInput(rec, files, map[string]any{"run.json": spec, "commands.json": j.Cmds}),
 		r.CreateFiles(rec.Stdout(), rec.Stderr()))
 }
 
@@ -81,7 +82,7 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	if err := roles.CheckSources(r.Project, box.Mounts); err != nil {
 		return "", err
 	}
-	rules := roles.RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0)
+	rules := boundary.RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0)
 	if err := rules.Check(box).Err(); err != nil {
 		return "", fmt.Errorf("container %q: %w", box.Name, err)
 	}

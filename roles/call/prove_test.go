@@ -15,6 +15,7 @@ import (
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 	"abl/roles"
+	"abl/roles/boundary"
 )
 
 // A box that is not what was meant is never started, and is gone.
@@ -47,7 +48,7 @@ func TestAnotherBoxIsNotStarted(t *testing.T) {
 // and not a container that another program ended.
 func TestHolderFailsItsProof(t *testing.T) {
 	r := newRig(t, rolestest.Says("end", 0))
-	r.job.Place = roles.PlaceBuilder
+	r.job.Place = boundary.PlaceBuilder
 	r.runner.Engine = rolestest.Changed{Engine: r.Engine, Change: func(b *sandbox.Box) {
 		if b.Labels[sandbox.LabelKind] == "holder" {
 			b.Limits.Pids = 0
@@ -196,7 +197,7 @@ func TestNetworkOfACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, rolestest.Says("end", 0))
 			r.Engine.Arrived = c.arrived
-			r.runner.Weak, r.runner.Inodes, r.job.Place = c.weak, c.inodes, roles.PlaceBuilder
+			r.runner.Weak, r.runner.Inodes, r.job.Place = c.weak, c.inodes, boundary.PlaceBuilder
 			if o := r.run(); o.Class != c.wantClass {
 				t.Errorf("got %s, want %s", show(o), c.wantClass)
 			}

@@ -16,6 +16,7 @@ import (
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 	"abl/roles"
+	"abl/roles/boundary"
 )
 
 // fills is an agent that writes so many files of so many bytes and waits.
@@ -112,7 +113,7 @@ func TestMeasuredToTheEnd(t *testing.T) {
 		rolestest.Write(t, filepath.Join(r.runner.Project.Src, fmt.Sprintf("%d/f", i)), "")
 	}
 	r.Engine.Fail("Create", 2, errors.New("no")) // the first is the holder
-	r.runner.Quota, r.job.Place = roles.DiskQuota{Bytes: 1 << 20}, roles.PlaceBuilder
+	r.runner.Quota, r.job.Place = roles.DiskQuota{Bytes: 1 << 20}, boundary.PlaceBuilder
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot create the builder's container: no") {
 		t.Fatalf("got %v", err)
 	}

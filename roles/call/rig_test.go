@@ -12,6 +12,7 @@ import (
 	"abl/internal/tokens"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/boundary"
 )
 
 // plain is an agent whose output is "do WORDS", "used N" and "end".
@@ -62,7 +63,7 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 	if script != nil {
 		r.Engine.Scripts = map[string]sandboxtest.Script{"role": script}
 	}
-	boxes := &roles.Boxes{Engine: r.Engine, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder"}
+	boxes := &boundary.Boxes{Engine: r.Engine, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder"}
 	r.runner = &Runner{Boxes: boxes, Project: r.Project, Timeout: time.Hour, Out: r.Out()}
 	r.job = Job{
 		Role: roles.Builder, Agent: plain(), Image: "i", Round: 2,

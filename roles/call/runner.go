@@ -21,11 +21,12 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/boundary"
 )
 
 // Runner runs the calls of one project on one engine.
 type Runner struct {
-	*roles.Boxes
+	*boundary.Boxes
 	Project state.Project
 	Owner   [2]int        // uid and gid of the project's owner
 	Output  int64         // bytes that a call may print before abl stops it
@@ -43,10 +44,10 @@ type Job struct {
 	Call   agent.Call
 	Round  int // for the events of the call
 	Image  string
-	Place  string             // the place whose network the container joins, "" for no network
-	Env    []string           // in addition to the agent's variables, such as the app's address
-	Gate   roles.Gate         // nil without a gateway
-	Trials []roles.ServiceBox // services that run during the call
+	Place  string                // the place whose network the container joins, "" for no network
+	Env    []string              // in addition to the agent's variables, such as the app's address
+	Gate   roles.Gate            // nil without a gateway
+	Trials []boundary.ServiceBox // services that run during the call
 	// Name → content, written into the call's read-only directory.
 	Files map[string][]byte
 	Cmds  helper.CmdSpec
@@ -97,7 +98,7 @@ func (r *Runner) prepareNetwork(ctx context.Context, j Job, ends time.Time) erro
 		return err
 	}
 	const spare = 5 * time.Minute // to begin the call, and to end it
-	until := ends.Add(roles.StartTime(j.Trials) + spare)
+	until := ends.Add(boundary.StartTime(j.Trials) + spare)
 	return r.HolderEnded(ctx, j.Place, r.Boxes.Trials(ctx, j.Trials, j.Call.ID, until))
 }
 
@@ -207,13 +208,13 @@ func (r *Runner) begin(ctx context.Context, j Job, rec roles.Record) (roles.Inte
 }
 
 // proving returns the prover of a call's container.
-func (r *Runner) proving(j Job, rec roles.Record, box sandbox.Box) roles.Launcher {
-	return roles.Launcher{
+func (r *Runner) proving(j Job, rec roles.Record, box sandbox.Box) boundary.Launcher {
+	return boundary.Launcher{
 		Boxes:   r.Boxes,
 		Project: r.Project,
 		Box:     box,
 		Dir:     rec.Dir,
-		Rule:    roles.RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0),
+		Rule:    boundary.RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0),
 		Secrets: r.Safe,
 	}
 }

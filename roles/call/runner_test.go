@@ -16,6 +16,7 @@ import (
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
 	"abl/roles"
+	"abl/roles/boundary"
 )
 
 func TestRun(t *testing.T) {
@@ -90,7 +91,7 @@ func TestShellKeepsTheRule(t *testing.T) {
 	if !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("got container %q, error %v, want %v", name, err, sandbox.ErrUnproven)
 	}
-	if _, there := r.Engine.Box(roles.BoxName(r.runner.ID, r.job.Call.ID)); there {
+	if _, there := r.Engine.Box(boundary.BoxName(r.runner.ID, r.job.Call.ID)); there {
 		t.Error("the container still exists, want none")
 	}
 }
@@ -322,7 +323,7 @@ func TestEngineAway(t *testing.T) {
 
 func TestBoxIsAsPromised(t *testing.T) {
 	r := newRig(t, nil)
-	r.job.Env, r.job.Place = []string{"KEY=secret"}, roles.PlaceBuilder
+	r.job.Env, r.job.Place = []string{"KEY=secret"}, boundary.PlaceBuilder
 	r.runner.Limits = sandbox.Limits{Memory: 1, Pids: 2}
 	_, b, err := r.runner.prepare(t.Context(), r.job, r.rec())
 	rolestest.Must(t, err)

@@ -11,7 +11,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/sandbox"
 	"abl/internal/testing/rolestest"
-	"abl/roles"
+	"abl/roles/boundary"
 )
 
 // newTrialRig returns a Builder with a service next to its calls.
@@ -26,8 +26,8 @@ func newTrialRig(t *testing.T, says string) *rig {
 		r.Engine.Print(b.Name, says+"\n")
 		return sandbox.Exit{}
 	}
-	r.runner.Trial, r.job.Place = true, roles.PlaceBuilder
-	r.job.Trials = []roles.ServiceBox{{
+	r.runner.Trial, r.job.Place = true, boundary.PlaceBuilder
+	r.job.Trials = []boundary.ServiceBox{{
 		Service: helper.Service{Name: "db", Port: 5432, TimeoutMS: 1000}, Image: "db-image",
 		Files: map[string][]byte{"/init/seed.sql": []byte("one"), "/etc/db.conf": []byte("two")},
 	}}
@@ -94,8 +94,8 @@ func TestTrialsReach(t *testing.T) {
 			t.Errorf("%s: %s by %s, want %s by %s", c.box.Name, got, c.box.Reach.Join, c.reach, c.holder)
 		}
 	}
-	r.runner.Gated = map[string]bool{roles.PlaceBuilder: true}
-	for place, want := range map[string]string{roles.PlaceBuilder: "abl-id-net-builder, abl-id-net-trial", "trial-db": "abl-id-net-trial as db"} {
+	r.runner.Gated = map[string]bool{boundary.PlaceBuilder: true}
+	for place, want := range map[string]string{boundary.PlaceBuilder: "abl-id-net-builder, abl-id-net-trial", "trial-db": "abl-id-net-trial as db"} {
 		if got := rolestest.ShowReach(r.runner.Reach(place)); got != want {
 			t.Errorf("with a gateway %s is on %s, want %s", place, got, want)
 		}
@@ -130,7 +130,7 @@ func TestResumedCallKeepsItsTrials(t *testing.T) {
 func TestTrialsFail(t *testing.T) {
 	r := newTrialRig(t, `{"event":"failed","name":"db","detail":"port 5432: connection refused"}`)
 	_, err := r.runner.Run(t.Context(), r.job)
-	if want := `cannot start the service "db": port 5432: connection refused; its log ends: no space\x1b[31m left`; !errors.Is(err, roles.ErrService) || err.Error() != want {
+	if want := `cannot start the service "db": port 5432: connection refused; its log ends: no space\x1b[31m left`; !errors.Is(err, boundary.ErrService) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	r = newTrialRig(t, `{"event":"failed","name":"../other","detail":"x"}`)

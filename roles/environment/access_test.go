@@ -9,7 +9,7 @@ import (
 
 	"abl/internal/config"
 	"abl/internal/testing/sandboxtest"
-	"abl/roles"
+	"abl/roles/boundary"
 )
 
 func TestAllowedHosts(t *testing.T) {
@@ -62,7 +62,7 @@ func TestEnv(t *testing.T) {
 func TestAllowKeepsFromTheEnginesMachine(t *testing.T) {
 	conf := config.Default()
 	conf.Network.Allow = []config.Reachable{"npm"}
-	boxes := &roles.Boxes{Engine: &sandboxtest.Engine{}, ID: "id", UID: 1000, GID: 1000, Helper: "helper"}
+	boxes := &boundary.Boxes{Engine: &sandboxtest.Engine{}, ID: "id", UID: 1000, GID: 1000, Helper: "helper"}
 	e, g := &Environment{Options: Options{Conf: &config.Loaded{Config: conf}}, Boxes: boxes}, &Gate{}
 	if err := e.allow(t.Context(), g, nil); err != nil {
 		t.Fatal(err)

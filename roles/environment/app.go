@@ -13,7 +13,8 @@ import (
 	"abl/internal/config"
 	"abl/internal/helper"
 	"abl/internal/state"
-	"abl/roles"
+	"abl/roles/app"
+	"abl/roles/boundary"
 )
 
 // AppSpec returns the app section of the settings in the form for containers, nil without one.
@@ -61,11 +62,11 @@ func StartTime(conf *config.Loaded) time.Duration {
 	if conf.App == nil {
 		return 0
 	}
-	return time.Duration(conf.App.Ready.Timeout) + roles.StartTime(Services(conf))
+	return time.Duration(conf.App.Ready.Timeout) + boundary.StartTime(Services(conf))
 }
 
 // Services returns the services of the settings by name, without their built images and files.
-func Services(conf *config.Loaded) (all []roles.ServiceBox) {
+func Services(conf *config.Loaded) (all []boundary.ServiceBox) {
 	if conf.App == nil {
 		return nil
 	}
@@ -73,7 +74,7 @@ func Services(conf *config.Loaded) (all []roles.ServiceBox) {
 		set := conf.App.Services[name]
 		wait := time.Duration(set.Ready.Timeout).Milliseconds()
 		svc := helper.Service{Name: name, Port: set.Ready.Port, Path: set.Ready.Path, TimeoutMS: wait}
-		all = append(all, roles.ServiceBox{Service: svc, Image: set.Image, Env: variables(set.Env)})
+		all = append(all, boundary.ServiceBox{Service: svc, Image: set.Image, Env: variables(set.Env)})
 	}
 	return all
 }
@@ -96,7 +97,7 @@ func Commands(table map[string]config.Command) (all []helper.Command) {
 
 // App returns the system under test. It runs in the image of images.app, or else in builder, the
 // Builder's image.
-func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (*roles.App, error) {
+func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (*app.App, error) {
 	image := builder
 	if own := e.Conf.Images.App.Dockerfile; own != "" {
 		var err error
@@ -104,7 +105,7 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 			return nil, fmt.Errorf("cannot build the app's image: %w", err)
 		}
 	}
-	app := &roles.App{
+	app := &app.App{
 		Boxes:   e.Boxes,
 		Project: e.Project,
 		Image:   image,
@@ -132,7 +133,7 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 }
 
 // Have builds or pulls a service's image unless the engine has it, and reads the service's files.
-func (e *Environment) Have(ctx context.Context, svc *roles.ServiceBox) (err error) {
+func (e *Environment) Have(ctx context.Context, svc *boundary.ServiceBox) (err error) {
 	if svc.Files, err = e.Conf.Seeds(e.Root, svc.Name); err != nil {
 		return err
 	}
@@ -161,25 +162,25 @@ func (e *Environment) build(ctx context.Context, dockerfile string, want images.
 	return e.Images.Ensure(ctx, want)
 }
 
-// Prepare returns app.prepare for an app and its source, nil without such a setting.
-func (e *Environment) Prepare(ctx context.Context, app *roles.App, src roles.Source) (*roles.Prepare, error) {
+// Prepare returns app.prepare for a source, nil without such a setting.
+func (e *Environment) Prepare(ctx context.Context, src app.Source) (*app.Prepare, error) {
 	if e.Conf.App == nil || e.Conf.App.Prepare == "" {
 		return nil, nil
 	}
-	p := &roles.Prepare{Source: src, Limit: time.Duration(e.Conf.Loop.CallTimeout)}
-	g, err := e.Gate(ctx, Access{Place: roles.PlaceBuilder, Fetch: true})
+	p := &app.Prepare{Source: src, Limit: time.Duration(e.Conf.Loop.CallTimeout)}
+	g, err := e.Gate(ctx, Access{Place: boundary.PlaceBuilder, Fetch: true})
 	if g != nil {
 		p.Gate, p.Files = g, g.Files
 	}
 	return p, err
 }
 
-// Build returns app.build for an app, nil without such a setting. The command has no network.
-func (e *Environment) Build(app *roles.App) *roles.Prepare {
+// Build returns app.build, nil without such a setting. The command has no network.
+func (e *Environment) Build() *app.Prepare {
 	if e.Conf.App == nil || e.Conf.App.Build == "" {
 		return nil
 	}
-	return &roles.Prepare{
+	return &app.Prepare{
 		Setting: "app.build",
 		Limit:   time.Duration(e.Conf.Loop.CallTimeout),
 	}

@@ -15,7 +15,6 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/sandbox/docker"
-	"abl/roles"
 	"abl/roles/boundary"
 )
 
@@ -88,7 +87,7 @@ var ErrElsewhere = errors.New("the engine does not see the project's files where
 // random name and asks the engine for a container that mounts the file, which fails if the engine
 // does not find it. The check is for abl in a container that has the engine's socket, and for a
 // remote engine that shares the files.
-func sees(ctx context.Context, boxes *roles.Boxes, dir string) error {
+func sees(ctx context.Context, boxes *boundary.Boxes, dir string) error {
 	name := filepath.Join(dir, "nonce.tmp-"+rand.Text())
 	if err := hostfs.Put(name, nil, 0o644); err != nil {
 		return fmt.Errorf("cannot check whether the engine sees the project: %w", err)

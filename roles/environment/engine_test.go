@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"abl/internal/sandbox"
-	"abl/roles"
+	"abl/roles/boundary"
 )
 
 // looking is an engine that sees the files of this machine, or none.
@@ -47,7 +47,7 @@ func TestSeesFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			c.engine.boxes = map[string]bool{}
-			err := sees(t.Context(), &roles.Boxes{Engine: &c.engine}, dir)
+			err := sees(t.Context(), &boundary.Boxes{Engine: &c.engine}, dir)
 			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || errors.Is(err, ErrElsewhere) != (c.want == ErrElsewhere) {
 				t.Error(err)
 			}

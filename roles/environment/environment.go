@@ -25,6 +25,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/roles"
+	"abl/roles/boundary"
 	"abl/roles/call"
 
 	"golang.org/x/sys/unix"
@@ -59,7 +60,7 @@ type Environment struct {
 	Engine   Engine
 	Info     sandbox.Info
 	Images   *images.Maker
-	Boxes    *roles.Boxes
+	Boxes    *boundary.Boxes
 	UID, GID int  // user of the containers
 	Lend     bool // the workspaces must change their owner to that user
 
@@ -120,7 +121,7 @@ func (e *Environment) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.Boxes = &roles.Boxes{
+	e.Boxes = &boundary.Boxes{
 		Engine: e.Engine,
 		ID:     e.ID,
 		State:  pathLabel(e.State),

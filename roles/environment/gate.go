@@ -21,11 +21,12 @@ import (
 	"abl/internal/tokens"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/boundary"
 )
 
 // Gate opens the gateways of one role's calls.
 type Gate struct {
-	*roles.Boxes
+	*boundary.Boxes
 	Access
 	Project state.Project
 	Sidecar string            // image of the gateway

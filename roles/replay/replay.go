@@ -23,12 +23,14 @@ import (
 	"abl/internal/testing/failpoint"
 	"abl/internal/witness"
 	"abl/roles"
+	"abl/roles/app"
+	"abl/roles/boundary"
 )
 
 // Runner runs the tests that a Verifier saved again: without an agent, a key and network access,
 // in a separate container, from the commit and not from the workspace.
 type Runner struct {
-	App   *roles.App
+	App   *app.App
 	Image string                                                          // the Verifier's
 	Tests func(ctx context.Context, w io.Writer, commit, as string) error // writes the tree of a commit of the tests, as a tar
 
@@ -63,7 +65,7 @@ type Job struct {
 }
 
 // app returns the app of a replay. Events of an app with altered responses are discarded.
-func (r *Runner) app(p Job) *roles.App {
+func (r *Runner) app(p Job) *app.App {
 	a := r.App.Beside(p.Beside)
 	if p.Altering != nil {
 		quiet := *a
@@ -89,7 +91,7 @@ type Result struct {
 	Gone      string        `json:"gone,omitempty"`       // why the replay proves nothing
 	Fault     bool          `json:"-"`                    // something other than abl ended a container, so the replay can be repeated
 	AppFailed string        `json:"app_failed,omitempty"` // the app did not start, so no test ran
-	Ends      roles.AppEnds `json:"-"`                    // how the app ended; its record has the details
+	Ends      app.AppEnds   `json:"-"`                    // how the app ended; its record has the details
 	Took      time.Duration `json:"took_ns"`
 
 	Watched bool               `json:"watched,omitempty"` // a witness recorded the exchanges with the app
@@ -110,7 +112,7 @@ func (r *Runner) Run(ctx context.Context, p Job) (out Result, err error) {
 		return out, err
 	}
 	defer func() {
-		tidy, cancel := roles.CleanupContext(ctx)
+		tidy, cancel := boundary.CleanupContext(ctx)
 		defer cancel()
 		err = errors.Join(err, r.clear(tidy, p), os.RemoveAll(kept), os.Rename(r.App.Project.Call(p.Key), kept))
 	}()
@@ -150,14 +152,14 @@ func (r *Runner) once(ctx context.Context, p Job) (out Result, err error) {
 		err = r.app(p).NoteEnd(ctx, p.Key)
 	}
 	if err == nil {
-		out.Ends, err = roles.EndsOf(r.App.Project, p.Key)
+		out.Ends, err = app.EndsOf(r.App.Project, p.Key)
 	}
 	return out, err
 }
 
 // startTarget starts what the tests run against, and the holder of their network. A null app
 // reports success for every command, because otherwise the tests would fail for another reason.
-func (r *Runner) startTarget(ctx context.Context, p Job) (up roles.Up, err error) {
+func (r *Runner) startTarget(ctx context.Context, p Job) (up app.Up, err error) {
 	a := r.app(p)
 	up = a.Describe(helper.BrokerSpec{App: a.Spec.App, Token: rand.Text()})
 	if p.Against == TheApp {
@@ -166,13 +168,13 @@ func (r *Runner) startTarget(ctx context.Context, p Job) (up roles.Up, err error
 		}
 	}
 	if a.Port == 0 && p.Against == TheApp {
-		return up, a.Holder(ctx, roles.PlaceVerifier)
+		return up, a.Holder(ctx, boundary.PlaceVerifier)
 	}
 	box := a.Tool("holder-"+p.called, a.Labels("witness", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
 	box.Reach = sandbox.Reach{Self: []string{helper.AppAlias}}
 	// A witness writes its record as this user. All targets use the same user.
 	box.User = fmt.Sprintf("%d:%d", a.UID, a.GID)
-	app, broker := roles.LocalAddr(a.Port), roles.LocalAddr(helper.BrokerPort)
+	app, broker := boundary.LocalAddr(a.Port), boundary.LocalAddr(helper.BrokerPort)
 	args := []string{"--commands", broker, "--door", helper.Door}
 	switch {
 	case p.Against == TheApp:
@@ -199,10 +201,10 @@ var nullResponses = map[string]map[Against]string{
 func (r *Runner) watch(ctx context.Context, p Job, box sandbox.Box) error {
 	a, rec := r.app(p), roles.Record{Dir: filepath.Join(r.App.Project.Call(p.Key), "witness")}
 	asJSON := map[string]any{}
-	args := []string{"--watch", roles.LocalAddr(a.Port) + "=" + roles.AppSocket, "--pass", roles.LocalAddr(helper.BrokerPort) + "=" + roles.BrokerSocket}
+	args := []string{"--watch", boundary.LocalAddr(a.Port) + "=" + boundary.AppSocket, "--pass", boundary.LocalAddr(helper.BrokerPort) + "=" + boundary.BrokerSocket}
 	switch {
 	case a.IsProgram():
-		args = []string{"--watch", roles.LocalAddr(a.Port) + "=" + roles.BrokerSocket}
+		args = []string{"--watch", boundary.LocalAddr(a.Port) + "=" + boundary.BrokerSocket}
 	case a.Spec.App.Kind == helper.KindTCP:
 		args = append(args, "--bytes")
 	}
@@ -210,7 +212,7 @@ func (r *Runner) watch(ctx context.Context, p Job, box sandbox.Box) error {
 		asJSON["altering.json"] = p.Altering
 		args = append(args, "--altering", path.Join(helper.In, "altering.json"))
 	}
-	if err := errors.Join(roles.WriteInput(rec, nil, asJSON), a.CreateFiles(r.seen(p))); err != nil {
+	if err := errors.Join(boundary.WriteInput(rec, nil, asJSON), a.CreateFiles(r.seen(p))); err != nil {
 		return fmt.Errorf("cannot prepare a witness: %w", err)
 	}
 	box.Mounts = []sandbox.Mount{
@@ -263,9 +265,9 @@ func (r *Runner) witnessed(ctx context.Context, p Job, out *Result) error {
 // files of the commit.
 func (r *Runner) runTests(ctx context.Context, p Job, url string) (out Result, err error) {
 	a, place, open := r.app(p), p.called, r.App.Port == 0 && p.Against == TheApp
-	reach := roles.Join(a.HolderName(place), sandbox.Reach{Self: []string{helper.AppAlias}})
+	reach := boundary.Join(a.HolderName(place), sandbox.Reach{Self: []string{helper.AppAlias}})
 	if open {
-		place, reach = roles.PlaceVerifier, a.JoinPlace(roles.PlaceVerifier)
+		place, reach = boundary.PlaceVerifier, a.JoinPlace(boundary.PlaceVerifier)
 	}
 	defer func() { err = a.HolderEnded(ctx, place, err) }()
 	box := a.Worker(p.called, r.Image, place, a.Labels("replay", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
@@ -277,13 +279,13 @@ func (r *Runner) runTests(ctx context.Context, p Job, url string) (out Result, e
 		box.Env = append(box.Env, "ABL_EXCHANGE="+helper.Exchange)
 	}
 	dir, whole := a.Project.Call(p.Key), context.WithoutCancel(ctx)
-	one := &roles.Batch{
-		Launcher: roles.Launcher{
+	one := &boundary.Batch{
+		Launcher: boundary.Launcher{
 			Boxes:   a.Boxes,
 			Project: a.Project,
 			Dir:     dir,
 			Box:     box,
-			Rule:    roles.ReplayRule(a.Project, a.ID, dir, p.called, place, !open),
+			Rule:    boundary.ReplayRule(a.Project, a.ID, dir, p.called, place, !open),
 			Secrets: a.Safe,
 		},
 		Run:   helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests},
@@ -320,7 +322,7 @@ func (r *Runner) runTests(ctx context.Context, p Job, url string) (out Result, e
 // ended returns how something other than abl or run.sh ended the tests, "" if nothing did. It sets
 // out.Gone if run.sh could not be started. A killed run.sh counts as ended by the machine: the
 // kernel kills processes if memory is short.
-func ended(ctx context.Context, one *roles.Batch, exit sandbox.Exit, out *Result) (why string, err error) {
+func ended(ctx context.Context, one *boundary.Batch, exit sandbox.Exit, out *Result) (why string, err error) {
 	switch {
 	case out.Late:
 		return "", nil
@@ -337,7 +339,7 @@ func ended(ctx context.Context, one *roles.Batch, exit sandbox.Exit, out *Result
 	switch {
 	case exit.OOMKilled:
 		why = "the tests ran out of memory (limits.memory)"
-	case exit.Code == roles.KilledCode:
+	case exit.Code == boundary.KilledCode:
 		why = fmt.Sprintf("run.sh was killed (exit code %d)", exit.Code)
 	case end.Error != "":
 		out.Gone = "run.sh could not be started: " + end.Error
@@ -346,7 +348,7 @@ func ended(ctx context.Context, one *roles.Batch, exit sandbox.Exit, out *Result
 }
 
 // read removes the container, then cleans and reads the output.
-func (r *Runner) read(ctx context.Context, one *roles.Batch, out *Result) error {
+func (r *Runner) read(ctx context.Context, one *boundary.Batch, out *Result) error {
 	if err := one.Engine.Remove(ctx, one.Box.Name); err != nil {
 		return err
 	}

@@ -20,27 +20,29 @@ import (
 	"abl/internal/testing/sandboxtest"
 	"abl/internal/witness"
 	"abl/roles"
+	"abl/roles/app"
+	"abl/roles/boundary"
 )
 
 // target is an app on an engine in memory.
 type target struct {
 	*rolestest.Site
-	app *roles.App
+	app *app.App
 }
 
 // replayer has an app that is ready, and tests of no file.
 func replayer(t *testing.T) (*target, *Runner) {
 	s := &target{Site: rolestest.NewSite(t)}
 	s.Engine.Scripts = map[string]sandboxtest.Script{"abl-id-app": rolestest.Broker(t, `{"event":"ready"}`)}
-	boxes := &roles.Boxes{
+	boxes := &boundary.Boxes{
 		Engine: s.Engine, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder",
 		Port: rolestest.Web.Port,
 	}
-	s.app = &roles.App{
+	s.app = &app.App{
 		Boxes: boxes, Project: s.Project, Image: "i",
 		Spec:    helper.BrokerSpec{Port: helper.BrokerPort, App: rolestest.Web},
 		Silence: time.Hour, Life: time.Hour, Copy: "overlay", Commits: rolestest.OneCommit{Tree: "t1"}, Out: s.Out(),
-		Services: []roles.ServiceBox{{Service: helper.Service{Name: "db"}, Image: "db"}},
+		Services: []boundary.ServiceBox{{Service: helper.Service{Name: "db"}, Image: "db"}},
 	}
 	return s, &Runner{App: s.app, Image: "i", Tests: func(_ context.Context, w io.Writer, _, as string) error {
 		out := tar.NewWriter(w)

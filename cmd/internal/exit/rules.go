@@ -18,6 +18,7 @@ import (
 	"abl/orchestrator"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/boundary"
 	"abl/roles/call"
 	"abl/roles/environment"
 )
@@ -127,7 +128,7 @@ func rules() []rule {
 		as[orchestrator.Frozen](Usage, ""),
 		as[orchestrator.Edited](Person, ""),
 		is(Person, "", orchestrator.ErrMoved),
-		is(Environment, "app.services.NAME.ready sets the port that abl checks, and for how long (docs/services.md)", roles.ErrService),
+		is(Environment, "app.services.NAME.ready sets the port that abl checks, and for how long (docs/services.md)", boundary.ErrService),
 		is(Person, "", git.ErrForeign),
 		is(Person, "abl pull restores the published state without losing yours; git branch -m renames a branch that is in the way", git.ErrBehind),
 		is(Person, "remove the files that an agent left there, then run the same command again", git.ErrTooLarge),

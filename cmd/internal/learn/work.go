@@ -23,6 +23,7 @@ import (
 	"abl/orchestrator"
 	"abl/orchestrator/learner"
 	"abl/roles"
+	"abl/roles/boundary"
 	"abl/roles/call"
 	"abl/roles/environment"
 )
@@ -237,7 +238,7 @@ func (w *work) prepare(ctx context.Context, c *learner.Containers, access enviro
 	if c.Image, err = c.Env.Images.Ensure(ctx, want); err != nil {
 		return nil, fmt.Errorf("cannot build the agent's image: %w", err)
 	}
-	access.Place, access.Agent, access.Models = roles.PlaceBuilder, c.Agent, []string{c.Model}
+	access.Place, access.Agent, access.Models = boundary.PlaceBuilder, c.Agent, []string{c.Model}
 	if c.Gate, err = c.Env.Gate(ctx, access); err != nil {
 		return nil, err
 	}

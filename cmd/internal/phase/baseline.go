@@ -17,6 +17,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/wording"
 	"abl/roles"
+	"abl/roles/app"
 	"abl/roles/environment"
 	"abl/roles/replay"
 )
@@ -83,7 +84,7 @@ func (r *Run) baseline(ctx context.Context) error {
 }
 
 // notStarted returns the error for an app that did not start as committed, nil if it did.
-func (r *Run) notStarted(up roles.Up) error {
+func (r *Run) notStarted(up app.Up) error {
 	if up.Failed == "" {
 		return nil
 	}
@@ -122,7 +123,7 @@ func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 	}}
 	ran, err := replayer.Run(ctx, replay.Job{
 		Key: baselineKey + "/replay-probe", Against: replay.TheApp, Limit: probeLimit, Cmds: r.jobs.Commands(roles.Verifier,
-			state.Phase{}, roles.Up{}),
+			state.Phase{}, app.Up{}),
 	})
 	if err != nil {
 		return "", "", err

@@ -15,6 +15,7 @@ import (
 	"abl/internal/state"
 	"abl/orchestrator"
 	"abl/roles"
+	"abl/roles/app"
 	"abl/roles/environment"
 
 	"golang.org/x/sys/unix"
@@ -131,7 +132,7 @@ func (r *Run) openShell(ctx context.Context, role roles.Role, p state.Phase, tty
 	if err := os.MkdirAll(r.Paths.Call(key), 0o755); err != nil {
 		return err
 	}
-	var up roles.Up
+	var up app.Up
 	var err error
 	if role.App {
 		up, err = r.app.Up(ctx, key, "")

@@ -21,6 +21,8 @@ import (
 	"abl/orchestrator"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/app"
+	"abl/roles/boundary"
 	"abl/roles/environment"
 )
 
@@ -148,13 +150,13 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, who orchestrato
 	}
 	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
 	gated := key != "" || fetches
-	boxes := &roles.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress, Port: environment.AppPort(s.Conf)}
+	boxes := &boundary.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress, Port: environment.AppPort(s.Conf)}
 	boxes.Gated = map[string]bool{role.Name: gated}
 	boxes.Trial = len(c.Trials) > 0
 	if !role.App {
 		role.Within = s.Conf.Source.Dir
 	}
-	if r.Prompt, _, err = c.Prompt(ctx, role, p, roles.Up{URL: c.App.URL()}); err == nil {
+	if r.Prompt, _, err = c.Prompt(ctx, role, p, app.Up{URL: c.App.URL()}); err == nil {
 		r.Prompt, err = agent.Prompt(who.Agent, agent.Call{Role: role.Name, Phase: n, Iteration: p.Iteration,
 			Attempt: p.Attempt}, r.Prompt)
 	}

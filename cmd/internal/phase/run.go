@@ -23,6 +23,8 @@ import (
 	"abl/orchestrator"
 	"abl/orchestrator/report"
 	"abl/roles"
+	"abl/roles/app"
+	"abl/roles/boundary"
 	"abl/roles/call"
 	"abl/roles/environment"
 	"abl/roles/replay"
@@ -42,7 +44,7 @@ type Run struct {
 	tests   *git.Repo
 	jobs    *orchestrator.RoleJobs
 	runner  *call.Runner
-	app     *roles.App
+	app     *app.App
 	book    money.Book
 	account *money.Account
 	goesOn  bool // the phase runs; false for a shell or an opened app
@@ -260,7 +262,7 @@ func (c caller) Run(ctx context.Context, j call.Job) (roles.Outcome, error) {
 	var next sync.WaitGroup
 	defer next.Wait()
 	next.Go(func() {
-		for _, place := range []string{j.Place, roles.PlaceApp, roles.PlaceVerifier} { // the call's own first
+		for _, place := range []string{j.Place, boundary.PlaceApp, boundary.PlaceVerifier} { // the call's own first
 			_ = c.Holder(ctx, place) // after an error the next step tries again, and reports it
 		}
 	})

@@ -24,6 +24,7 @@ import (
 	"abl/prompts"
 	"abl/roles"
 	"abl/roles/agent"
+	"abl/roles/app"
 	"abl/roles/environment"
 )
 
@@ -156,8 +157,8 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 		return err
 	}
 	r.app.Commits = repo{r.src, r.env.UID, r.env.GID}
-	r.app.Build = r.env.Build(r.app)
-	if r.app.Prepare, err = r.env.Prepare(ctx, r.app, r.src); err != nil {
+	r.app.Build = r.env.Build()
+	if r.app.Prepare, err = r.env.Prepare(ctx, r.src); err != nil {
 		return err
 	}
 	r.jobs.Files[roles.Builder.Name], r.jobs.Files[roles.Verifier.Name] = r.src.Files, r.tests.Files
@@ -169,7 +170,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 // checkUnfinished returns an error if an interrupted app.prepare changed the source: abl cannot
 // distinguish these changes from the user's.
 func (r *Run) checkUnfinished(ctx context.Context) error {
-	differ, err := roles.Unfinished(ctx, r.Paths, r.src, r.In.Bool("take-mine"))
+	differ, err := app.Unfinished(ctx, r.Paths, r.src, r.In.Bool("take-mine"))
 	do := fmt.Sprintf("git -C %s checkout -- . reverts the changes (git clean removes new files); abl phase %d --take-mine keeps them", r.Paths.Rel(r.Paths.Src), r.phase)
 	switch _, damaged := errors.AsType[*roles.Damaged](err); {
 	case damaged:

@@ -10,7 +10,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
 	"abl/internal/sandbox"
-	"abl/roles"
+	"abl/roles/boundary"
 	"abl/roles/environment"
 )
 
@@ -28,7 +28,7 @@ func checkServices(ctx context.Context, s *phase.Project) []phase.Finding {
 
 func startServices(ctx context.Context, s *phase.Project) (found []phase.Finding, err error) {
 	err = inTrial(ctx, s.In, s.Conf, s.Paths.Root, false, func(env *environment.Environment) error {
-		if err := env.Boxes.Holder(ctx, roles.PlaceBuilder); err != nil {
+		if err := env.Boxes.Holder(ctx, boundary.PlaceBuilder); err != nil {
 			return err
 		}
 		for _, svc := range environment.Services(s.Conf) {
@@ -49,12 +49,12 @@ func startServices(ctx context.Context, s *phase.Project) (found []phase.Finding
 }
 
 // startService starts one service, waits until it is ready and removes it. It returns how long that took.
-func startService(ctx context.Context, env *environment.Environment, svc roles.ServiceBox) (time.Duration, error) {
+func startService(ctx context.Context, env *environment.Environment, svc boundary.ServiceBox) (time.Duration, error) {
 	if err := env.Have(ctx, &svc); err != nil {
 		return 0, err
 	}
-	one, begun := []roles.ServiceBox{svc}, time.Now()
-	err := env.Boxes.Trials(ctx, one, "look", begun.Add(roles.StartTime(one)+2*time.Minute))
+	one, begun := []boundary.ServiceBox{svc}, time.Now()
+	err := env.Boxes.Trials(ctx, one, "look", begun.Add(boundary.StartTime(one)+2*time.Minute))
 	took := time.Since(begun).Round(100 * time.Millisecond)
 	return took, errors.Join(err, env.Boxes.EndTrials(context.WithoutCancel(ctx), one))
 }

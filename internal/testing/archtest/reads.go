@@ -25,8 +25,8 @@ var readers = map[string]string{
 	"cmd/internal/learn/command.go":  "a file that the user names",
 	"orchestrator/learner/home.go":   "lists the project's folder, which no container mounts; copies without links",
 	"roles/agent/player.go":          "inside the role's container",
-	"roles/deps.go":                  "a copy that abl made, within an os.Root, after its container has ended",
-	"roles/export.go":                "lists abl's own cache, which no role can write",
+	"roles/app/deps.go":              "a copy that abl made, within an os.Root, after its container has ended",
+	"roles/app/export.go":            "lists abl's own cache, which no role can write",
 
 	"orchestrator/codecommit/apply.go":   "moves files of the user's tree within an os.Root, after checking every path",
 	"orchestrator/codecommit/project.go": "lists the log folders",

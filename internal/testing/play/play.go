@@ -20,6 +20,8 @@ import (
 	"abl/orchestrator"
 	"abl/prompts"
 	"abl/roles"
+	"abl/roles/app"
+	"abl/roles/boundary"
 	"abl/roles/call"
 	"abl/roles/replay"
 )
@@ -32,7 +34,7 @@ type Phase struct {
 	Quota   roles.DiskQuota
 	Out     state.Sink // nil discards the output
 	// Change replaces the agent of a role. If it is nil, both roles use Tiny.
-	Change func(role roles.Role, boxes *roles.Boxes, p *orchestrator.Player)
+	Change func(role roles.Role, boxes *boundary.Boxes, p *orchestrator.Player)
 }
 
 // Play runs the phase until it stops, and then removes its containers and networks.
@@ -70,7 +72,7 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		f.Phases["1"] = &state.Phase{Status: state.Ready}
 	}
 	boxes := x.boxes(f.Project, out)
-	app := &roles.App{
+	app := &app.App{
 		Boxes:   boxes,
 		Project: p,
 		Image:   "app",
@@ -107,8 +109,8 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	}, nil
 }
 
-func (x Phase) boxes(project string, out *redact.Sanitizer) *roles.Boxes {
-	return &roles.Boxes{
+func (x Phase) boxes(project string, out *redact.Sanitizer) *boundary.Boxes {
+	return &boundary.Boxes{
 		Engine: x.Engine,
 		ID:     project,
 		Phase:  1,
@@ -128,7 +130,7 @@ const uid = 1000
 // limits are the limits of every container of a phase.
 var limits = sandbox.Limits{Memory: 1 << 30, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 256}
 
-func (x Phase) jobs(p state.Project, specs spec.Set, boxes *roles.Boxes, out *redact.Sanitizer) *orchestrator.RoleJobs {
+func (x Phase) jobs(p state.Project, specs spec.Set, boxes *boundary.Boxes, out *redact.Sanitizer) *orchestrator.RoleJobs {
 	none := func(context.Context, int) ([]string, error) { return nil, nil }
 	jobs := &orchestrator.RoleJobs{
 		Number:  1,

@@ -1,4 +1,4 @@
-package roles
+package app
 
 import (
 	"cmp"
@@ -15,6 +15,8 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
+	"abl/roles"
+	"abl/roles/boundary"
 )
 
 // volumes creates the app's source tree: a copy-on-write view of the source, or an empty volume
@@ -37,7 +39,7 @@ func (a *App) boxFor(key string, until time.Time) sandbox.Box {
 	dir := a.dir(key)
 	box := a.Worker(a.Place(), a.Image, a.Place(), a.Labels("app", "", key, until))
 	box.Dir, box.Argv = helper.Src, []string{helper.Bin + "/" + helper.HelperBroker, helper.Broker}
-	box.Env, box.Tmpfs = append(box.Env, a.Env...), a.Spaces.Tmpfs(Builder)
+	box.Env, box.Tmpfs = append(box.Env, a.Env...), a.Spaces.Tmpfs(roles.Builder)
 	box.Mounts = []sandbox.Mount{
 		tree,
 		{What: sandbox.Empty, Source: a.Project.Empty(), Target: helper.Src + "/.git", ReadOnly: true},
@@ -49,13 +51,13 @@ func (a *App) boxFor(key string, until time.Time) sandbox.Box {
 }
 
 // proving returns the prover of the app's container, which sees neither specs nor tests.
-func (a *App) proving(key string, box sandbox.Box) Launcher {
-	return Launcher{
+func (a *App) proving(key string, box sandbox.Box) boundary.Launcher {
+	return boundary.Launcher{
 		Boxes:   a.Boxes,
 		Project: a.Project,
 		Box:     box,
 		Dir:     a.dir(key),
-		Rule:    AppRule(a.Project, a.ID, a.dir(key), a.Place(), a.Copy != "overlay"),
+		Rule:    boundary.AppRule(a.Project, a.ID, a.dir(key), a.Place(), a.Copy != "overlay"),
 	}
 }
 
@@ -75,7 +77,7 @@ func (a *App) fill(ctx context.Context, key string, until time.Time, from layers
 	var err error
 	for _, dir := range slices.Backward(from) { // an upper directory hides a lower one
 		if err == nil {
-			_, err = CopyTree(ctx, a.Engine, box.Name, helper.Src, func(w io.Writer, as string) error {
+			_, err = boundary.CopyTree(ctx, a.Engine, box.Name, helper.Src, func(w io.Writer, as string) error {
 				return hostfs.Tar(w, as,
 					dir)
 			})
@@ -89,13 +91,13 @@ const brokerFile = "broker.json"
 
 // readBrokerSpec reads the broker's configuration. ok is false if it is missing.
 func (a *App) readBrokerSpec(key string) (spec helper.BrokerSpec, ok bool, err error) {
-	return Read[helper.BrokerSpec](Record{Dir: Record{Dir: a.dir(key)}.In()}, brokerFile)
+	return roles.Read[helper.BrokerSpec](roles.Record{Dir: roles.Record{Dir: a.dir(key)}.In()}, brokerFile)
 }
 
 // writeBrokerSpec writes the broker's configuration and the two empty files for its output. It keeps
 // an existing token, because a Verifier that an earlier abl started may have it.
 func (a *App) writeBrokerSpec(key string) (helper.BrokerSpec, error) {
-	rec, spec := Record{Dir: a.dir(key)}, a.Spec
+	rec, spec := roles.Record{Dir: a.dir(key)}, a.Spec
 	old, _, err := a.readBrokerSpec(key)
 	if err != nil {
 		return spec, err
@@ -108,7 +110,7 @@ func (a *App) writeBrokerSpec(key string) (helper.BrokerSpec, error) {
 		os.MkdirAll(rec.In(), 0o755),
 		rec.Forget(endFile, overFile, fullFile),
 		a.CreateFiles(filepath.Join(rec.Dir, "events"), rec.Output()),
-		Record{Dir: rec.In()}.Write(brokerFile, spec),
+		roles.Record{Dir: rec.In()}.Write(brokerFile, spec),
 	)
 	if err == nil {
 		failpoint.Here("app.orders")

@@ -1,10 +1,11 @@
-package roles
+package app
 
 import (
 	"context"
 	"fmt"
 
 	"abl/internal/sandbox"
+	"abl/roles/boundary"
 )
 
 // Open makes the running app available at 127.0.0.1:port of this machine. A separate container
@@ -13,7 +14,7 @@ func (a *App) Open(ctx context.Context, port int) error {
 	box := a.Tool("open", a.Labels("holder", "open", "", a.PhaseEnd()))
 	box.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{a.EgressEndpoint()}, Resolve: true} // like a gateway's
 	box.Mounts, box.Publish = []sandbox.Mount{a.SocketVolume(a.Place())}, port
-	box.Argv = HolderArgv(box, "--pass", fmt.Sprintf("0.0.0.0:%d=%s", port, AppSocket))
+	box.Argv = boundary.HolderArgv(box, "--pass", fmt.Sprintf("0.0.0.0:%d=%s", port, boundary.AppSocket))
 	if err := a.EnsureEgress(ctx); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package roles
+package app
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
+	"abl/roles"
 )
 
 // kitchen is an app whose source has a lock file, and what prepares it.
@@ -155,7 +156,7 @@ func TestPrepareBox(t *testing.T) {
 	if k.box.Reach.Join != "" || len(k.box.Reach.Endpoints) > 0 || strings.HasPrefix(k.box.User, "0:") || k.box.Image != "i" || !slices.Contains(k.box.Env, "A=1") {
 		t.Errorf("the box is %+v", k.box)
 	}
-	proof, ok, err := Record{Dir: k.app.Project.Call("prepare")}.Boundary()
+	proof, ok, err := roles.Record{Dir: k.app.Project.Call("prepare")}.Boundary()
 	if err != nil || !ok || proof.Made.Err() != nil || proof.Inside.Err() != nil {
 		t.Errorf("the proof is %+v, %t, %v", proof, ok, err)
 	}
@@ -182,7 +183,7 @@ func TestPrepareByAManifest(t *testing.T) {
 	}
 	rolestest.Write(t, filepath.Join(k.src, "package.json"), "2")
 	k.does = func(string) sandbox.Exit {
-		rolestest.Write(t, Record{Dir: k.app.Project.Call("prepare")}.Stderr(), "npm error\n\n\x1b[31mno such package\n")
+		rolestest.Write(t, roles.Record{Dir: k.app.Project.Call("prepare")}.Stderr(), "npm error\n\n\x1b[31mno such package\n")
 		return sandbox.Exit{Code: 1}
 	}
 	failed, err := k.app.Prepared(t.Context(), "p1-build-2.1")
@@ -343,7 +344,7 @@ func TestPrepareOutgrows(t *testing.T) {
 	k := newKitchen(t)
 	end, ended := make(chan struct{}), make(chan struct{})
 	defer func() { close(end); <-ended }()
-	k.app.Disk = DiskQuota{Bytes: 512 << 10, Every: time.Millisecond}
+	k.app.Disk = roles.DiskQuota{Bytes: 512 << 10, Every: time.Millisecond}
 	k.does = func(src string) sandbox.Exit {
 		defer close(ended)
 		for i := 0; ; i++ {
@@ -366,7 +367,7 @@ func TestPrepareOutgrowsAtOnce(t *testing.T) {
 	for size, want := range map[int]string{3 << 19: "app.prepare failed: its workspace grew by 1 MiB", 256 << 10: ""} {
 		k := newKitchen(t)
 		rolestest.Write(t, filepath.Join(k.src, "node_modules/old"), strings.Repeat("x", 1<<20))
-		k.app.Disk = DiskQuota{Bytes: 512 << 10, Every: time.Hour}
+		k.app.Disk = roles.DiskQuota{Bytes: 512 << 10, Every: time.Hour}
 		k.does = func(src string) sandbox.Exit {
 			rolestest.Write(t, filepath.Join(src, "node_modules/big"), strings.Repeat("x", size))
 			return sandbox.Exit{}
@@ -385,7 +386,7 @@ func TestDamagedPreparation(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")
 	rolestest.Write(t, filepath.Join(p.Logs(), preparing), "{")
 	_, err := Unfinished(t.Context(), p, nil, false)
-	if _, damaged := errors.AsType[*Damaged](err); !damaged {
+	if _, damaged := errors.AsType[*roles.Damaged](err); !damaged {
 		t.Errorf("it gives %v, want a *Damaged", err)
 	}
 	for range 2 {

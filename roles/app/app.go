@@ -1,4 +1,6 @@
-package roles
+// Package app runs the app under test in a container: its source, dependencies and build, its start and
+// its end. Its first program is the broker. It also runs builds for code-commit.
+package app
 
 import (
 	"cmp"
@@ -14,19 +16,21 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
+	"abl/roles"
+	"abl/roles/boundary"
 )
 
 // App runs the system under test: a copy of a commit and of its dependencies in a container, with
 // the broker as its first process.
 type App struct {
-	*Boxes
+	*boundary.Boxes
 	Project  state.Project
 	Image    string
 	Spec     helper.BrokerSpec // without token, events, log and deadline
 	Silence  time.Duration     // how long the broker may be silent after its own timeouts before the app counts as failed
 	Life     time.Duration     // after which an app ends without abl
 	Env      []string
-	Services []ServiceBox
+	Services []boundary.ServiceBox
 	Copy     string // overlay or tar
 	Commits  Commits
 	Out      state.Sink
@@ -43,12 +47,12 @@ func (a *App) Beside(n int) *App {
 		return a
 	}
 	other := *a
-	other.place = fmt.Sprintf("%s-%d", PlaceApp, n)
+	other.place = fmt.Sprintf("%s-%d", boundary.PlaceApp, n)
 	return &other
 }
 
 // Place returns the app's place.
-func (a *App) Place() string { return cmp.Or(a.place, PlaceApp) }
+func (a *App) Place() string { return cmp.Or(a.place, boundary.PlaceApp) }
 
 // Up describes a running app for its Verifier.
 type Up struct {
@@ -84,7 +88,7 @@ func (a *App) Up(ctx context.Context, key, commit string) (up Up, err error) {
 
 // repeated calls do again if its container is ended from outside, at most maxStarts times in all.
 func (a *App) repeated(ctx context.Context, key string, do func() error) (err error) {
-	for left := MaxStarts - 1; ; left-- {
+	for left := boundary.MaxStarts - 1; ; left-- {
 		if err = do(); !errors.Is(err, sandbox.ErrKilled) || left == 0 || ctx.Err() != nil {
 			return err
 		}
@@ -109,7 +113,7 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 		if failed != "" {
 			up := a.Describe(a.Spec)
 			up.Printed = by.printed(a)
-			log := Record{Dir: a.dir(key)}.Output()
+			log := roles.Record{Dir: a.dir(key)}.Output()
 			if err := errors.Join(os.MkdirAll(a.dir(key), 0o755), hostfs.Write(log, []byte(up.Printed+"\n"), 0o644)); err != nil {
 				return up, err
 			}
@@ -167,7 +171,7 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 	until, whole := time.Unix(spec.Deadline, 0), context.WithoutCancel(ctx)
 	a.emit(key, state.Event{Kind: state.AppStart})
 	for _, step := range []func() error{
-		func() error { return a.StartServices(whole, PlaceService, a.Services, key, until) }, // its broker waits for them
+		func() error { return a.StartServices(whole, boundary.PlaceService, a.Services, key, until) }, // its broker waits for them
 		func() error { return a.volumes(whole, key, until, from) },
 		func() error { return a.fill(whole, key, until, from) },
 	} {
@@ -191,12 +195,12 @@ func (a *App) Down(ctx context.Context, key string) error {
 	if err := errors.Join(a.NoteEnd(ctx, key), a.remove(ctx)); err != nil {
 		return err
 	}
-	return CleanOutput(a.Safe, a.dir(key), "app.log", "events")
+	return roles.CleanOutput(a.Safe, a.dir(key), "app.log", "events")
 }
 
 func (a *App) remove(ctx context.Context) error {
 	a.unwatchDisk()
-	err := errors.Join(a.Engine.Remove(ctx, a.box()), a.RemoveServices(ctx, PlaceService, a.Services))
+	err := errors.Join(a.Engine.Remove(ctx, a.box()), a.RemoveServices(ctx, boundary.PlaceService, a.Services))
 	_, serr := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume",
 		sandbox.LabelRole: a.Place()}, nil)
 	if err = errors.Join(err, serr); err != nil {
@@ -210,7 +214,7 @@ func (a *App) remove(ctx context.Context) error {
 // source or its log outgrows the bounds of a call, or if a disk has too little room. The reason is
 // in the app's record and is reported to the user.
 func (a *App) watchDisk(ctx context.Context, key string) {
-	w := Writes{Volume: a.volume("scratch"), Files: map[string]int64{
+	w := boundary.Writes{Volume: a.volume("scratch"), Files: map[string]int64{
 		filepath.Join(a.dir(key), "app.log"): helper.LogMax + maxEvents,
 		filepath.Join(a.dir(key), "events"):  maxEvents,
 	}}
@@ -230,7 +234,7 @@ func (a *App) watchDisk(ctx context.Context, key string) {
 		if full {
 			file = fullFile
 		}
-		err := errors.Join(Record{Dir: a.dir(key)}.Write(file, why), a.Engine.Stop(ctx, a.box(), 0))
+		err := errors.Join(roles.Record{Dir: a.dir(key)}.Write(file, why), a.Engine.Stop(ctx, a.box(), 0))
 		text := "the app's container was ended: " + why
 		if err != nil && ctx.Err() == nil {
 			text = fmt.Sprintf("cannot end the app's container (%s): %v", why, err)

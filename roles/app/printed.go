@@ -1,4 +1,4 @@
-package roles
+package app
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 
 	"abl/internal/redact"
 	"abl/internal/wording"
+	"abl/roles"
 )
 
 // How much of an app's last output is shown.
@@ -36,7 +37,7 @@ func lastPrinted(safe *redact.Sanitizer, dir string, names ...string) string {
 // endOf returns the last whole lines of an output, at most most bytes. It returns nil if the
 // output cannot be read: the failure itself is known without it.
 func endOf(path string, most int64) []byte {
-	f, err := OpenOutput(path)
+	f, err := roles.OpenOutput(path)
 	if err != nil {
 		return nil
 	}

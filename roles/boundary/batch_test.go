@@ -1,4 +1,4 @@
-package roles
+package boundary
 
 import (
 	"os"
@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"abl/internal/testing/rolestest"
+	"abl/roles"
 )
 
 // A link in a record, as a repository may bring one, is replaced and never written through.
 func TestInputFollowsNoLink(t *testing.T) {
-	rec, outside := Record{Dir: t.TempDir()}, filepath.Join(t.TempDir(), "outside")
+	rec, outside := roles.Record{Dir: t.TempDir()}, filepath.Join(t.TempDir(), "outside")
 	rolestest.Must(t, os.WriteFile(outside, []byte("kept"), 0o600))
 	for name, create := range map[string]func(path string) error{
 		"output":   func(path string) error { return (&Boxes{}).CreateFiles(path) },

@@ -1,4 +1,4 @@
-package roles
+package boundary
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
-	"abl/roles/boundary"
+	"abl/roles"
 )
 
 // Launcher creates, proves and starts one container.
@@ -34,7 +34,7 @@ type Launcher struct {
 	Dir  string
 	Rule Rule
 	// Detects connections to the engine's machine; nil if the container has no network.
-	server *boundary.HostServer
+	server *HostServer
 	nets   []sandbox.Subnet // of the networks that the container may be on
 	// Finds secrets that the container must not have; nil if the user's settings may contain some.
 	Secrets *redact.Sanitizer
@@ -55,7 +55,7 @@ func (p *Launcher) Launch(ctx context.Context, fill, ready func() error) error {
 	if isCall {
 		whose = p.Box.Labels[sandbox.LabelRole]
 	}
-	if err := CheckSources(p.Project, p.Box.Mounts); err != nil {
+	if err := roles.CheckSources(p.Project, p.Box.Mounts); err != nil {
 		return err
 	}
 	c := p.Container(p.Box)
@@ -83,7 +83,7 @@ func (p *Launcher) Launch(ctx context.Context, fill, ready func() error) error {
 
 // before compares the created container with what its rule allows, and writes the input of the probe.
 func (p *Launcher) before(ctx context.Context) (err error) {
-	b := Boundary{Box: p.Box.Name, At: time.Now().UTC()}
+	b := roles.Boundary{Box: p.Box.Name, At: time.Now().UTC()}
 	var st sandbox.Status
 	var eerr, rerr, serr error
 	var asked sync.WaitGroup // in parallel, because the call waits
@@ -127,16 +127,16 @@ func (p Launcher) secrets(env map[string]string) sandbox.Check {
 // writeProbeSpec writes what the probe must find. It follows the rule and not the description of
 // the container.
 func (p Launcher) writeProbeSpec(env map[string]string) error {
-	files, err := Names(filepath.Dir(p.probeFile()))
+	files, err := roles.Names(filepath.Dir(p.probeFile()))
 	if err != nil {
 		return err
 	}
 	if name := filepath.Base(p.probeFile()); !slices.Contains(files, name) {
 		files = append(files, name)
 	}
-	spec := boundary.Inside(p.Rule.Expected(p.Box), env, files, p.Rule.absent)
+	spec := Inside(p.Rule.Expected(p.Box), env, files, p.Rule.absent)
 	if !hasNoNetwork(p.Box) {
-		spec.Net = boundary.Net(p.server, p.Weak)
+		spec.Net = Net(p.server, p.Weak)
 		for _, n := range p.nets {
 			spec.Net.Own = append(spec.Net.Own, n.Range)
 		}
@@ -145,7 +145,7 @@ func (p Launcher) writeProbeSpec(env map[string]string) error {
 		}
 	}
 	if p.Inodes {
-		if err := boundary.Identify(&spec, p.Rule.mounts); err != nil {
+		if err := Identify(&spec, p.Rule.mounts); err != nil {
 			return err
 		}
 	}
@@ -164,13 +164,13 @@ func (p Launcher) probeFile() string { return filepath.Join(p.Dir, "in", filepat
 // is gone, or that was killed before it reported anything: this says nothing about the boundary.
 // heard is true if this abl's listener ran while the probe ran.
 func (p Launcher) ReadProof(ctx context.Context, heard bool) error {
-	b, _, err := Record{Dir: p.Dir}.Boundary()
+	b, _, err := roles.Record{Dir: p.Dir}.Boundary()
 	if err == nil && len(b.Inside) > 0 && b.Failed == "" {
 		return nil // an earlier abl read the report
 	}
-	if damaged, is := errors.AsType[*Damaged](err); is { // a power cut may damage the file
+	if damaged, is := errors.AsType[*roles.Damaged](err); is { // a power cut may damage the file
 		_, err = damaged.SetAside()
-		b = Boundary{Box: p.Box.Name, At: time.Now().UTC()}
+		b = roles.Boundary{Box: p.Box.Name, At: time.Now().UTC()}
 	}
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ func (p Launcher) firstReport(ctx context.Context) (line []byte, err error) {
 }
 
 // judge checks the report of the probe.
-func (p Launcher) judge(ctx context.Context, b *Boundary, line []byte) error {
+func (p Launcher) judge(ctx context.Context, b *roles.Boundary, line []byte) error {
 	var found helper.Probed
 	if !bytes.HasSuffix(line, []byte("\n")) || json.Unmarshal(line, &found) != nil || found.Proof == nil && found.Error == "" {
 		return fmt.Errorf("%w: no probe ran inside; the first output was %q", sandbox.ErrUnproven, line[:min(len(line), 200)])
@@ -238,7 +238,7 @@ func (p Launcher) judge(ctx context.Context, b *Boundary, line []byte) error {
 	if err != nil {
 		return err
 	}
-	if left := boundary.Missing(spec, found.Proof); len(left) > 0 {
+	if left := Missing(spec, found.Proof); len(left) > 0 {
 		return fmt.Errorf("%w: the probe inside left out %d checks: %s", sandbox.ErrUnproven, len(left),
 			strings.Join(left[:min(len(left), 3)], ", "))
 	}
@@ -252,7 +252,7 @@ func (p Launcher) takeProbeSpec() (spec helper.ProbeSpec, err error) {
 	if err := os.Rename(p.probeFile(), kept); err != nil && !errors.Is(err, fs.ErrNotExist) { // moved by an abl that was killed
 		return spec, fmt.Errorf("cannot change the record of a call: %w", err)
 	}
-	spec, ok, err := Read[helper.ProbeSpec](Record{Dir: p.Dir}, filepath.Base(kept))
+	spec, ok, err := roles.Read[helper.ProbeSpec](roles.Record{Dir: p.Dir}, filepath.Base(kept))
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: the input of the probe is missing", sandbox.ErrUnproven)
 	}
@@ -270,9 +270,9 @@ func (p Launcher) killed(ctx context.Context) bool {
 }
 
 // writeProof writes the proof into the record.
-func (p Launcher) writeProof(b Boundary) error {
+func (p Launcher) writeProof(b roles.Boundary) error {
 	if err := p.Secrets.Clean(&b); err != nil {
 		return err
 	}
-	return Record{Dir: p.Dir}.Write(BoundaryFile, b)
+	return roles.Record{Dir: p.Dir}.Write(roles.BoundaryFile, b)
 }

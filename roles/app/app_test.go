@@ -1,4 +1,4 @@
-package roles
+package app
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
+	"abl/roles"
+	"abl/roles/boundary"
 )
 
 // stage is an App on the engine of a rig; its broker says these events.
@@ -22,8 +24,8 @@ type stage struct {
 	app *App
 }
 
-func boxesOn(e sandbox.Engine) *Boxes {
-	return &Boxes{Engine: e, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder"}
+func boxesOn(e sandbox.Engine) *boundary.Boxes {
+	return &boundary.Boxes{Engine: e, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder"}
 }
 
 func newStage(t *testing.T, app *helper.App, says string) *stage {
@@ -35,7 +37,7 @@ func newStage(t *testing.T, app *helper.App, says string) *stage {
 		Boxes: boxesOn(s.Engine), Project: s.Project, Image: "i",
 		Spec:    helper.BrokerSpec{Port: helper.BrokerPort, App: app},
 		Silence: time.Hour, Life: time.Hour, Copy: "overlay", Commits: rolestest.OneCommit{Tree: "t1"}, Out: s.Out(),
-		Services: []ServiceBox{{Service: helper.Service{Name: "db"}, Image: "db"}},
+		Services: []boundary.ServiceBox{{Service: helper.Service{Name: "db"}, Image: "db"}},
 	}
 	return s
 }
@@ -142,7 +144,7 @@ func TestAppFails(t *testing.T) {
 		t.Errorf("an app that ends at once: %v", err)
 	}
 	s = newStage(t, rolestest.Web, `{"event":"failed","name":"db","detail":"no answer on port 5432"}`)
-	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, ErrService) {
+	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, boundary.ErrService) {
 		t.Errorf("a service that fails: %v", err)
 	}
 	for _, method := range []string{"Create", "Start", "EnsureVolume"} {
@@ -220,7 +222,7 @@ func TestAppWritesTooMuch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, rolestest.Web, c.says)
 			looked := make(chan struct{}, 100)
-			s.app.Disk = DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}
+			s.app.Disk = roles.DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}
 			s.Engine.Used = func(volume string) int64 {
 				select {
 				case looked <- struct{}{}:
@@ -272,7 +274,7 @@ func TestProofOfTheApp(t *testing.T) {
 	if _, err := s.app.Up(t.Context(), "k", ""); err != nil {
 		t.Fatal(err)
 	}
-	rec := Record{Dir: s.app.Project.Call("k")}
+	rec := roles.Record{Dir: s.app.Project.Call("k")}
 	if b, ok, err := rec.App().Boundary(); err != nil || !ok || b.Inside.Err() != nil || b.Made.Err() != nil {
 		t.Errorf("kept is %+v, %v", b, err)
 	}
@@ -301,7 +303,7 @@ func TestProofOfTheApp(t *testing.T) {
 // A full disk ends an app. That is a fault of the machine, unless the app itself wrote too much.
 func TestAppOnAFullDisk(t *testing.T) {
 	rolestest.FullDisks(t, func(t *testing.T, disk, why string) {
-		full := DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
+		full := roles.DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
 		s := newStage(t, rolestest.Web, "")
 		s.app.Disk = full
 		s.Engine.Scripts["abl-id-app"] = func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} }

@@ -1,4 +1,4 @@
-package roles
+package app
 
 import (
 	"cmp"
@@ -17,6 +17,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
+	"abl/roles"
 )
 
 // Prepare runs a command that installs dependencies in a proven container that sees only the
@@ -25,7 +26,7 @@ import (
 type Prepare struct {
 	Setting string // the key of the command: app.prepare, also if empty, or app.build
 	Source  Source
-	Gate    Gate              // nil for no network
+	Gate    roles.Gate        // nil for no network
 	Files   map[string][]byte // that tools need to use the gateway
 	Limit   time.Duration
 
@@ -73,7 +74,7 @@ const preparedFile = "prepared.json"
 // PreparedFolders returns the folders in the Builder's workspace that app.prepare created, without
 // a slash at the end. The app gets them in addition to the commit.
 func PreparedFolders(p state.Project) (all []string) {
-	kept, _, _ := Read[prepared](Record{Dir: p.Logs()}, preparedFile) // an unreadable record counts as missing
+	kept, _, _ := roles.Read[prepared](roles.Record{Dir: p.Logs()}, preparedFile) // an unreadable record counts as missing
 	for _, folder := range kept.Made {
 		all = append(all, strings.TrimSuffix(folder, "/"))
 	}
@@ -97,8 +98,8 @@ func (a *App) Prepared(ctx context.Context, key string) (failed string, err erro
 	if !named {
 		return "", nil
 	}
-	logs, mark := Record{Dir: a.Project.Logs()}, preparedFile
-	kept, _, _ := Read[prepared](logs, mark) // an unreadable record counts as missing
+	logs, mark := roles.Record{Dir: a.Project.Logs()}, preparedFile
+	kept, _, _ := roles.Read[prepared](logs, mark) // an unreadable record counts as missing
 	missing := func(folder string) bool { _, there := was[folder]; return !there }
 	if kept.For == now && !slices.ContainsFunc(kept.Left, missing) {
 		return "", nil
@@ -134,9 +135,9 @@ const preparing = "preparing.json"
 // Unfinished returns the paths of the source that an interrupted app.prepare changed. It deletes
 // the record of the interruption if there are no such paths or forget is true.
 func Unfinished(ctx context.Context, p state.Project, src Source, forget bool) (differ []string, err error) {
-	logs := Record{Dir: p.Logs()}
-	was, begun, err := Read[map[string]string](logs, preparing)
-	if damaged, is := errors.AsType[*Damaged](err); is && forget {
+	logs := roles.Record{Dir: p.Logs()}
+	was, begun, err := roles.Read[map[string]string](logs, preparing)
+	if damaged, is := errors.AsType[*roles.Damaged](err); is && forget {
 		_, err = damaged.SetAside()
 	}
 	if err != nil || !begun {
@@ -281,7 +282,7 @@ func (p *Prepare) why(end BuildEnd, changed []string) string {
 
 // run runs the command to its end, in the source of a project.
 func (p *Prepare) run(ctx context.Context, a *App, in state.Project) (end BuildEnd, err error) {
-	rec := Record{Dir: a.Project.Call(p.key())}
+	rec := roles.Record{Dir: a.Project.Call(p.key())}
 	b := &Builds{
 		Boxes:    a.Boxes,
 		Project:  in,
@@ -294,5 +295,5 @@ func (p *Prepare) run(ctx context.Context, a *App, in state.Project) (end BuildE
 		Exported: in.Src != a.Project.Src,
 	}
 	end, err = b.Run(ctx, Build{Key: p.key(), Limit: p.Limit, Stdout: io.Discard, Stderr: io.Discard})
-	return end, errors.Join(err, CleanOutput(a.Safe, rec.Dir, "stdout", "stderr"))
+	return end, errors.Join(err, roles.CleanOutput(a.Safe, rec.Dir, "stdout", "stderr"))
 }

@@ -1,4 +1,4 @@
-package roles
+package app
 
 import (
 	"archive/tar"
@@ -16,6 +16,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
+	"abl/roles"
 )
 
 // gated is a gate that says what it was asked for.
@@ -29,10 +30,10 @@ func (g *gated) Open(_ context.Context, key, _ string, _ time.Time) ([]string, e
 	return []string{"HTTPS_PROXY=x"}, g.err
 }
 func (g *gated) Resume(context.Context, string) error { return nil }
-func (g *gated) Used() *Used                          { return nil }
-func (g *gated) Close(_ context.Context, key string) (Traffic, error) {
+func (g *gated) Used() *roles.Used                    { return nil }
+func (g *gated) Close(_ context.Context, key string) (roles.Traffic, error) {
 	g.said = append(g.said, "close "+key)
-	return Traffic{Notes: []string{"refused"}}, nil
+	return roles.Traffic{Notes: []string{"refused"}}, nil
 }
 
 // yard builds a tree of one file on an engine in memory.
@@ -68,7 +69,7 @@ func TestBuildsWithoutANetwork(t *testing.T) {
 	if box.Reach.Join != "" || len(box.Reach.Endpoints) > 0 || strings.Join(box.Env, " ") != env {
 		t.Errorf("the box is %+v", box)
 	}
-	proof, ok, err := Record{Dir: b.Project.Call("build-1")}.Boundary()
+	proof, ok, err := roles.Record{Dir: b.Project.Call("build-1")}.Boundary()
 	if err != nil || !ok || proof.Made.Err() != nil || proof.Inside.Err() != nil || proof.Failed != "" {
 		t.Errorf("the proof is %+v, %t, %v", proof, ok, err)
 	}
@@ -156,7 +157,7 @@ func TestBuildWritesTooMuch(t *testing.T) {
 				<-t.Context().Done()
 				return sandbox.Exit{}
 			})
-			b.Disk, b.Output = DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}, 7
+			b.Disk, b.Output = roles.DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}, 7
 			e.Used = func(string) int64 { return c.used }
 			end, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard})
 			if err != nil || end.Over != c.want || end.Late || end.Exit == 0 {
@@ -170,10 +171,10 @@ func TestBuildWritesTooMuch(t *testing.T) {
 func TestBuildOnAFullDisk(t *testing.T) {
 	rolestest.FullDisks(t, func(t *testing.T, disk, why string) {
 		b, _ := yard(t, func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} })
-		b.Disk = DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
+		b.Disk = roles.DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
 		end, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard})
-		if !errors.Is(err, ErrNoRoom) || !strings.Contains(err.Error(), why) {
-			t.Errorf("got %+v, %v, want %v with %q", end, err, ErrNoRoom, why)
+		if !errors.Is(err, roles.ErrNoRoom) || !strings.Contains(err.Error(), why) {
+			t.Errorf("got %+v, %v, want %v with %q", end, err, roles.ErrNoRoom, why)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package roles
+package boundary
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/sandbox"
 	"abl/internal/state"
+	"abl/roles"
 )
 
 // Rule describes what a container may have. It does not use the code that describes containers
@@ -26,7 +27,7 @@ type Rule struct {
 }
 
 // RoleRule returns the rule for a call of a role, whose record is dir.
-func RoleRule(r Role, p state.Project, id, dir string, proxied bool) Rule {
+func RoleRule(r roles.Role, p state.Project, id, dir string, proxied bool) Rule {
 	rules := Rule{id: id, absent: unseen(r, p)}
 	switch {
 	case r.Alone:
@@ -56,7 +57,7 @@ func AppRule(p state.Project, id, dir, holder string, copied bool) Rule {
 		id:       id,
 		holder:   holder,
 		networks: []string{"app"},
-		absent:   append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
+		absent:   append(unseen(roles.Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
 		mounts: []sandbox.Mount{
 			{What: sandbox.Tree, Source: tree, Target: "/workspace/src"},
 			{What: sandbox.Empty, Source: filepath.Join(p.Root, ".abl/logs/calls/.empty"), Target: "/workspace/src/.git",
@@ -72,7 +73,7 @@ func AppRule(p state.Project, id, dir, holder string, copied bool) Rule {
 // a proxy the tests are on the app's network.
 func ReplayRule(p state.Project, id, dir, name, holder string, proxied bool) Rule {
 	rules := Rule{
-		id: id, holder: holder, absent: unseen(Verifier, p),
+		id: id, holder: holder, absent: unseen(roles.Verifier, p),
 		mounts: append(callMounts(dir), scratch(id, name)),
 	}
 	if !proxied {
@@ -93,7 +94,7 @@ func BuildRule(id, dir, name string, absent []string, gated bool) Rule {
 // PrepareRule returns the rule for app.prepare, which runs in the Builder's workspace or in an
 // export without .git.
 func PrepareRule(p state.Project, id, dir string, gated, exported bool) Rule {
-	rules := BuildRule(id, dir, "", append(unseen(Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
+	rules := BuildRule(id, dir, "", append(unseen(roles.Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
 		gated)
 	source := workspaceMounts(p, p.Src, "/workspace/src")[:2]
 	if exported {
@@ -209,7 +210,7 @@ func unlimited(l sandbox.Limits) string {
 }
 
 // unseen returns the paths that must not exist in the role's container.
-func unseen(r Role, p state.Project) []string {
+func unseen(r roles.Role, p state.Project) []string {
 	top := path.Dir(helper.Src)
 	all := []string{top + "/.git", top + "/.env", top + "/" + state.Dir, filepath.Join(p.Root, state.Dir), p.Env()}
 	switch {

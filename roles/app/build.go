@@ -1,4 +1,4 @@
-package roles
+package app
 
 import (
 	"context"
@@ -15,16 +15,18 @@ import (
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
+	"abl/roles"
+	"abl/roles/boundary"
 )
 
 // Builds runs a project's own build in a proven container, without an agent and without a key. The
 // build runs on a copy of the tree or in the source itself. With a gateway it reaches the hosts
 // that a Builder reaches; without one it has no network.
 type Builds struct {
-	*Boxes
+	*boundary.Boxes
 	Project state.Project // whose records contain the build's output
 	Image   string
-	Gate    Gate // nil without a gateway
+	Gate    roles.Gate // nil without a gateway
 	// Files in the container's read-only directory.
 	Files map[string][]byte
 	Argv  []string // the build command, run in helper.Src
@@ -64,7 +66,7 @@ var ofPrepare = strings.NewReplacer("limits.tmp", "limits.prepare", "limits.home
 // something other than abl ended the build.
 func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	defer func() {
-		tidy, cancel := CleanupContext(ctx)
+		tidy, cancel := boundary.CleanupContext(ctx)
 		defer cancel()
 		notes, cerr := b.clear(tidy, w)
 		if err = errors.Join(err, cerr); err == nil {
@@ -80,13 +82,13 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	}
 	failpoint.Here("build.started")
 	done, copied := make(chan struct{}), make(chan error, 1)
-	go func() { copied <- copyOutput(done, Record{Dir: one.Dir}, w.Stdout, w.Stderr) }()
+	go func() { copied <- copyOutput(done, roles.Record{Dir: one.Dir}, w.Stdout, w.Stderr) }()
 	exit, late, err := one.Await(ctx, nil)
 	if end.Late, end.Over = late, one.Over; !late {
 		end.Exit, end.OOMKilled = exit.Code, exit.OOMKilled
 	}
 	if err == nil && one.Full {
-		err = fmt.Errorf("%w: %s", ErrNoRoom, one.Over)
+		err = fmt.Errorf("%w: %s", roles.ErrNoRoom, one.Over)
 	}
 	if err == nil && !late && end.Over == "" {
 		var last helper.RunEnd
@@ -107,14 +109,14 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 }
 
 // batch describes a build's container and opens its gateway.
-func (b *Builds) batch(ctx context.Context, w Build) (*Batch, error) {
-	rec, deadline, place := Record{Dir: b.Project.Call(w.Key)}, time.Now().Add(w.Limit+time.Minute), ""
+func (b *Builds) batch(ctx context.Context, w Build) (*boundary.Batch, error) {
+	rec, deadline, place := roles.Record{Dir: b.Project.Call(w.Key)}, time.Now().Add(w.Limit+time.Minute), ""
 	if err := os.RemoveAll(rec.Dir); err != nil {
 		return nil, fmt.Errorf("cannot prepare a build: %w", err)
 	}
 	var env []string
 	if b.Gate != nil {
-		place = PlaceBuilder
+		place = boundary.PlaceBuilder
 		if err := b.Holder(ctx, place); err != nil {
 			return nil, err
 		}
@@ -126,24 +128,24 @@ func (b *Builds) batch(ctx context.Context, w Build) (*Batch, error) {
 	box := b.Worker(w.Key, b.Image, place, b.Labels("build", "", w.Key, deadline))
 	box.Env = slices.Concat(box.Env, b.Env, env)
 	box.Tmpfs = b.Spaces.PrepareTmpfs()
-	rules := BuildRule(b.ID, rec.Dir, w.Key, b.Absent, b.Gate != nil)
-	var written Writes
+	rules := boundary.BuildRule(b.ID, rec.Dir, w.Key, b.Absent, b.Gate != nil)
+	var written boundary.Writes
 	if b.Tree == nil {
-		was, err := MeasureTree(ctx, b.Project.Src)
+		was, err := roles.MeasureTree(ctx, b.Project.Src)
 		if err = errors.Join(err, b.Disk.CheckRoom()); err != nil {
 			return nil, err
 		}
 		begun := time.Now()
 		written.Grown = func() string { return b.Disk.Grown(ctx, b.Project.Src, was, begun) }
-		rules = PrepareRule(b.Project, b.ID, rec.Dir, b.Gate != nil, b.Exported)
+		rules = boundary.PrepareRule(b.Project, b.ID, rec.Dir, b.Gate != nil, b.Exported)
 		// The source, and its .git read-only.
-		box.Mounts = Mounts(Builder, b.Project, rec)[:2]
+		box.Mounts = roles.Mounts(roles.Builder, b.Project, rec)[:2]
 		if b.Exported {
 			box.Mounts = box.Mounts[:1]
 		}
 	}
-	return &Batch{
-		Launcher: Launcher{Boxes: b.Boxes, Project: b.Project, Dir: rec.Dir, Box: box, Rule: rules, Secrets: b.Safe},
+	return &boundary.Batch{
+		Launcher: boundary.Launcher{Boxes: b.Boxes, Project: b.Project, Dir: rec.Dir, Box: box, Rule: rules, Secrets: b.Safe},
 		Run:      helper.RunSpec{Argv: b.Argv, Dir: path.Join(helper.Src, b.Dir)},
 		Limit:    w.Limit,
 		Grace:    5 * time.Second,
@@ -161,19 +163,19 @@ func (b *Builds) clear(ctx context.Context, w Build) (notes []string, err error)
 		traffic, gerr := b.Gate.Close(ctx, w.Key)
 		notes, err = traffic.Notes, errors.Join(err, gerr)
 	}
-	_, serr := b.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: "build" + VolumeKind},
+	_, serr := b.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: "build" + boundary.VolumeKind},
 		nil)
 	return notes, errors.Join(err, serr)
 }
 
 // copyOutput copies the output of a build until done is closed, and then the rest.
-func copyOutput(done <-chan struct{}, rec Record, stdout, stderr io.Writer) error {
-	out, err := OpenOutput(rec.Stdout())
+func copyOutput(done <-chan struct{}, rec roles.Record, stdout, stderr io.Writer) error {
+	out, err := roles.OpenOutput(rec.Stdout())
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	errs, err := OpenOutput(rec.Stderr())
+	errs, err := roles.OpenOutput(rec.Stderr())
 	if err != nil {
 		return err
 	}
@@ -182,7 +184,7 @@ func copyOutput(done <-chan struct{}, rec Record, stdout, stderr io.Writer) erro
 		select {
 		case <-done:
 			more = false
-		case <-time.After(PollInterval):
+		case <-time.After(roles.PollInterval):
 		}
 		_, oerr := io.Copy(stdout, out) // from the end of the last copy
 		_, eerr := io.Copy(stderr, errs)

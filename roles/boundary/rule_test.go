@@ -1,4 +1,4 @@
-package roles
+package boundary
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"abl/internal/testing/lab"
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
+	"abl/roles"
 )
 
 // wrongs are intents that no Verifier may be made by. Those with an inside are found
@@ -132,10 +133,10 @@ func newWrong(t *testing.T) *wrong {
 // engine's adapter may refuse a bent description; then there is no container.
 func (w *wrong) made(t *testing.T, bend func(*wrong, *sandbox.Box)) (Launcher, bool) {
 	t.Helper()
-	rec, deadline := Record{Dir: w.Call("c")}, time.Now().Add(time.Minute)
+	rec, deadline := roles.Record{Dir: w.Call("c")}, time.Now().Add(time.Minute)
 	box := w.Worker("c", w.image, PlaceVerifier, w.Labels("role", "verifier", "c", deadline))
 	box.Argv, box.Dir = []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, helper.Tests
-	box.Mounts, box.Tmpfs = Mounts(Verifier, w.Project, rec), (Spaces{}).Tmpfs(Verifier)
+	box.Mounts, box.Tmpfs = roles.Mounts(roles.Verifier, w.Project, rec), (roles.Spaces{}).Tmpfs(roles.Verifier)
 	run := helper.RunSpec{
 		Argv: []string{"true"}, Dir: helper.Tests, Stdout: helper.Out, Stderr: helper.Err, Probe: helper.Probe,
 		Deadline: deadline.Unix(),
@@ -146,7 +147,7 @@ func (w *wrong) made(t *testing.T, bend func(*wrong, *sandbox.Box)) (Launcher, b
 	_, err := w.engine.Create(t.Context(), box)
 	return Launcher{
 		Boxes: w.Boxes, Project: w.Project, Box: box, Dir: rec.Dir,
-		Rule: RoleRule(Verifier, w.Project, w.ID, rec.Dir, true), Secrets: w.Safe,
+		Rule: RoleRule(roles.Verifier, w.Project, w.ID, rec.Dir, true), Secrets: w.Safe,
 	}, err == nil
 }
 
@@ -186,9 +187,9 @@ func (w *wrong) refusesAnotherVolume(t *testing.T) {
 	tree := w.Name("app-tree")
 	rolestest.Must(t, w.engine.EnsureVolume(t.Context(), sandbox.Volume{Name: tree, Labels: w.Labels("volume", PlaceApp, "c", time.Now().Add(time.Minute))}))
 	box := w.Worker("r", w.image, PlaceVerifier, w.Labels("replay", "r", "c", time.Now().Add(time.Minute)))
-	box.Tmpfs, box.Argv = (Spaces{}).Tmpfs(Verifier), []string{"true"}
+	box.Tmpfs, box.Argv = (roles.Spaces{}).Tmpfs(roles.Verifier), []string{"true"}
 	dir := w.Call("c")
-	box.Mounts = append(OutputMounts(Record{Dir: dir}), sandbox.Mount{What: sandbox.Scratch, Source: tree, Target: "/workspace"})
+	box.Mounts = append(roles.OutputMounts(roles.Record{Dir: dir}), sandbox.Mount{What: sandbox.Scratch, Source: tree, Target: "/workspace"})
 	_, err := w.engine.Create(t.Context(), box)
 	rolestest.Must(t, err)
 	p := Launcher{Boxes: w.Boxes, Project: w.Project, Dir: dir, Box: box, Rule: ReplayRule(w.Project, w.ID, dir, "r", PlaceVerifier, true)}
@@ -280,7 +281,7 @@ func (w *wrong) seen(t *testing.T, name, check string, p Launcher) {
 	if err := p.ReadProof(t.Context(), true); !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("%s: nothing is found from inside: %v", name, err)
 	}
-	b, _, err := Record{Dir: p.Dir}.Boundary()
+	b, _, err := roles.Record{Dir: p.Dir}.Boundary()
 	if c, ok := b.Inside.Get(check); err != nil || !ok || c.OK {
 		t.Errorf("%s: %q holds inside: %+v, %v; found is %+v", name, check, c, err, b.Inside.Failed())
 	}
@@ -291,13 +292,13 @@ func TestTrialsAreTheBuildersAlone(t *testing.T) {
 	p := state.NewProject("/project", "src", ".abl/tests")
 	s := &Boxes{ID: "id", Trial: true, Gated: map[string]bool{PlaceBuilder: true}}
 	for name, c := range map[string]struct {
-		role   Role
+		role   roles.Role
 		holder string
 		ok     bool
 	}{
-		"the-Builder":          {Builder, PlaceBuilder, true},
-		"the-Verifier":         {Verifier, PlaceVerifier, false},
-		"a-call-that-is-alone": {Role{Alone: true}, PlaceBuilder, false},
+		"the-Builder":          {roles.Builder, PlaceBuilder, true},
+		"the-Verifier":         {roles.Verifier, PlaceVerifier, false},
+		"a-call-that-is-alone": {roles.Role{Alone: true}, PlaceBuilder, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reach := Join(s.HolderName(c.holder), s.Reach(PlaceBuilder))

@@ -1,4 +1,4 @@
-package roles
+package app
 
 import (
 	"bytes"
@@ -19,6 +19,8 @@ import (
 	"abl/internal/proc"
 	"abl/internal/sandbox"
 	"abl/internal/state"
+	"abl/roles"
+	"abl/roles/boundary"
 )
 
 // await follows the broker's events until the app is ready or has failed.
@@ -45,7 +47,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		}
 		switch {
 		case ok && e.Event == "failed" && e.Name != "" && e.Name != helper.AppAlias:
-			return up, a.ServiceFailed(ctx, PlaceService, a.Services, e.Name, e.Detail)
+			return up, a.ServiceFailed(ctx, boundary.PlaceService, a.Services, e.Name, e.Detail)
 		case ok:
 		case st.State == sandbox.Exited && len(seen) > 0: // the broker ran, so the app ended its container
 			detail := fmt.Sprintf("its container ended with exit code %d", st.ExitCode)
@@ -59,7 +61,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		case st.State == sandbox.Exited:
 			// After the proof, the container's log contains only errors of abl's own programs.
 			return up, fmt.Errorf("the app's container ended with exit code %d before it reported anything%s", st.ExitCode,
-				LogTail(ctx, a.Engine, a.box(), 1))
+				boundary.LogTail(ctx, a.Engine, a.box(), 1))
 		default:
 			if err := proc.Pause(ctx, 20*time.Millisecond); err != nil {
 				return up, err
@@ -78,7 +80,7 @@ func (a *App) startTimeout() time.Duration {
 	if a.Spec.App != nil && !a.Spec.App.IsProgram() {
 		wait += time.Duration(a.Spec.App.TimeoutMS) * time.Millisecond
 	}
-	return wait + StartTime(a.Services)
+	return wait + boundary.StartTime(a.Services)
 }
 
 // reportStart emits how the start of an app ended, and returns up with a failure in it.
@@ -116,7 +118,7 @@ func readiness(events []helper.Event, idle bool) (helper.Event, bool) {
 const maxEvents = 1 << 20
 
 func readEvents(path string) ([]helper.Event, error) {
-	f, err := OpenOutput(path)
+	f, err := roles.OpenOutput(path)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +160,7 @@ func (a *App) EndedBy(ctx context.Context, key string, asked bool) (why string, 
 		return a.HolderName(a.Place()) + " ended, which holds the app's network", nil // also if the engine was stopped
 	}
 	for _, svc := range a.Services {
-		if name := a.Name(PlaceService + svc.Name); a.Gone(ctx, name) {
+		if name := a.Name(boundary.PlaceService + svc.Name); a.Gone(ctx, name) {
 			return name + " ended, a service of the app's", nil
 		}
 	}
@@ -167,8 +169,8 @@ func (a *App) EndedBy(ctx context.Context, key string, asked bool) (why string, 
 
 // EndedFromOutside is Boxes.endedFromOutside for an app whose record is in dir. abl may have ended
 // the app because of its output or of a full disk.
-func EndedFromOutside(ctx context.Context, s *Boxes, name, dir string, asked bool) (why string, err error) {
-	if why, full, err := Read[string](Record{Dir: dir}, fullFile); err != nil || full {
+func EndedFromOutside(ctx context.Context, s *boundary.Boxes, name, dir string, asked bool) (why string, err error) {
+	if why, full, err := roles.Read[string](roles.Record{Dir: dir}, fullFile); err != nil || full {
 		return why, err
 	}
 	if over, err := overgrown(dir); err != nil || over != "" {
@@ -189,7 +191,7 @@ func (a *App) NoteEnd(ctx context.Context, key string) error {
 	if why, err := a.EndedBy(ctx, key, false); err != nil || why != "" {
 		return err
 	}
-	return Record{Dir: a.dir(key)}.Write(endFile, containerEnd{st.ExitCode, st.OOMKilled})
+	return roles.Record{Dir: a.dir(key)}.Write(endFile, containerEnd{st.ExitCode, st.OOMKilled})
 }
 
 // commandName matches the name of a background command. The app may have written other text there.
@@ -220,7 +222,7 @@ func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 	if !up || file.Size() > maxEvents {
 		ends.Broke = append(ends.Broke, "abl's record of it was deleted or flooded from inside its container")
 	}
-	box, ended, err := Read[containerEnd](Record{Dir: dir}, endFile)
+	box, ended, err := roles.Read[containerEnd](roles.Record{Dir: dir}, endFile)
 	if err != nil || !ended {
 		return ends, err
 	}
@@ -239,7 +241,7 @@ func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 
 // overgrown returns why abl ended an app's container for its size, "" if it did not.
 func overgrown(dir string) (string, error) {
-	over, ended, err := Read[string](Record{Dir: dir}, overFile)
+	over, ended, err := roles.Read[string](roles.Record{Dir: dir}, overFile)
 	if !ended {
 		return "", err
 	}

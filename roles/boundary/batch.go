@@ -1,4 +1,4 @@
-package roles
+package boundary
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"abl/internal/helper"
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
+	"abl/roles"
 )
 
 // Batch is a program that runs once, without an agent and without a key, in a proven container:
@@ -38,7 +39,7 @@ type Batch struct {
 // Start creates the container, copies the tree into its volume, and starts it. begun is the
 // time of the request to start: the program does not wait until abl has checked the proof.
 func (b *Batch) Start(ctx context.Context) (begun time.Time, err error) {
-	whole, kind, rec := context.WithoutCancel(ctx), b.Box.Labels[sandbox.LabelKind], Record{Dir: b.Dir}
+	whole, kind, rec := context.WithoutCancel(ctx), b.Box.Labels[sandbox.LabelKind], roles.Record{Dir: b.Dir}
 	b.Run.Stdout, b.Run.Stderr, b.Run.Probe = helper.Out, helper.Err, helper.Probe
 	// Tests can read the deadline. It must not reveal in which replay they run.
 	b.Run.Deadline = time.Now().Add(max(b.Limit+time.Minute, 15*time.Minute)).Unix()
@@ -47,7 +48,7 @@ func (b *Batch) Start(ctx context.Context) (begun time.Time, err error) {
 		return begun, fmt.Errorf("cannot prepare a %s: %w", kind, err)
 	}
 	b.Box.Dir, b.Box.Argv = "/", []string{helper.Bin + "/" + helper.HelperRun, helper.Run}
-	b.Box.Mounts = append(b.Box.Mounts, OutputMounts(rec)...)
+	b.Box.Mounts = append(b.Box.Mounts, roles.OutputMounts(rec)...)
 	fill := func() error { return nil }
 	if b.Tree != nil {
 		volume := sandbox.Mount{What: sandbox.Scratch, Source: b.Box.Name, Target: path.Dir(b.Run.Dir)}
@@ -186,7 +187,7 @@ func (s *Boxes) EndedFromOutside(ctx context.Context, name string, asked bool) (
 }
 
 // WriteInput writes the read-only directory of a record's container: files, and values as JSON.
-func WriteInput(rec Record, files map[string][]byte, asJSON map[string]any) error {
+func WriteInput(rec roles.Record, files map[string][]byte, asJSON map[string]any) error {
 	all := maps.Clone(files)
 	if all == nil {
 		all = map[string][]byte{}
@@ -213,7 +214,7 @@ func WriteInput(rec Record, files map[string][]byte, asJSON map[string]any) erro
 // becomes their owner.
 func (s *Boxes) CreateFiles(paths ...string) error {
 	for _, path := range paths {
-		if err := hostfs.Put(path, nil, OutputMode); err != nil {
+		if err := hostfs.Put(path, nil, roles.OutputMode); err != nil {
 			return err
 		}
 		if !s.Root {

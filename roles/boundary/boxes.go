@@ -1,4 +1,4 @@
-package roles
+package boundary
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/testing/failpoint"
-	"abl/roles/boundary"
+	"abl/roles"
 )
 
 // Boxes describes the containers of a project: their labels, their user, their limits and their
@@ -28,11 +28,11 @@ type Boxes struct {
 	State    string // LabelState of containers, networks and volumes, "" for no label
 	Dir      string // LabelDir of them, "" for no label
 	Phase    int
-	UID, GID int            // user of agents, apps and tests, never 0
-	Root     bool           // abl is root: UID becomes the owner of a container's files, and the user owns them afterwards
-	Limits   sandbox.Limits // of agents, apps and tests
-	Disk     DiskQuota      // of the copies that apps, tests and builds run on
-	Spaces   Spaces
+	UID, GID int             // user of agents, apps and tests, never 0
+	Root     bool            // abl is root: UID becomes the owner of a container's files, and the user owns them afterwards
+	Limits   sandbox.Limits  // of agents, apps and tests
+	Disk     roles.DiskQuota // of the copies that apps, tests and builds run on
+	Spaces   roles.Spaces
 	Output   int64             // bytes that tests or a build may print, 0 for any number
 	Helper   string            // the image of abl's own programs
 	Pool     string            // CIDR of abl's networks
@@ -49,8 +49,8 @@ type Boxes struct {
 	Trial    bool // the Builder's calls have such services, too
 
 	mu       sync.Mutex
-	server   *boundary.HostServer // on the engine's machine; nil before hostServer
-	Watching sync.Map             // app container's name → function that ends the watch of its disk use
+	server   *HostServer // on the engine's machine; nil before hostServer
+	Watching sync.Map    // app container's name → function that ends the watch of its disk use
 }
 
 // The places. Each has its own network access.
@@ -372,16 +372,16 @@ func (s *Boxes) HostAddrs(ctx context.Context) (all []netip.Addr, err error) {
 }
 
 // hostServer returns the listener on the engine's machine, and starts it unless it runs.
-func (s *Boxes) hostServer(ctx context.Context) (*boundary.HostServer, error) {
+func (s *Boxes) hostServer(ctx context.Context) (*HostServer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.server != nil && !s.Gone(ctx, s.server.Name) {
 		return s.server, nil
 	}
-	box := boundary.HostBox(s.Tool("listener", s.Labels("listener", "", "", s.PhaseEnd())))
+	box := HostBox(s.Tool("listener", s.Labels("listener", "", "", s.PhaseEnd())))
 	line, err := s.startTool(context.WithoutCancel(ctx), box)
 	if err == nil {
-		s.server, err = boundary.ReadHostServer(s.Engine, box.Name, line)
+		s.server, err = ReadHostServer(s.Engine, box.Name, line)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on the engine's machine: %w", err)

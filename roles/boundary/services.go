@@ -1,4 +1,4 @@
-package roles
+package boundary
 
 import (
 	"archive/tar"
