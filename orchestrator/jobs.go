@@ -21,7 +21,6 @@ import (
 	"abl/roles/app"
 	"abl/roles/boundary"
 	"abl/roles/call"
-	"abl/roles/prompt"
 )
 
 // Player is the agent of a role with its models and settings.
@@ -143,8 +142,8 @@ func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up app.Up) helper.Cm
 const maxDescription = 16 << 20
 
 // Prompt returns the prompt for the next call of p in a role, and the map of the role's files.
-func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, up app.Up) (string, prompt.Map, error) {
-	var shown prompt.Map
+func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, up app.Up) (string, call.ProjectMap, error) {
+	var shown call.ProjectMap
 	who := c.Players[role.Name]
 	about, err := hostfs.Read(c.Project.Root, c.Project.Rel(c.Project.Description()), maxDescription)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
@@ -154,16 +153,16 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 	if err != nil {
 		return "", shown, fmt.Errorf("cannot list the %s's files: %w", role.Name, err)
 	}
-	var files []prompt.File
+	var files []call.MapFile
 	for _, path := range paths {
-		f := prompt.File{Path: c.Safe.Redact(path)}
+		f := call.MapFile{Path: c.Safe.Redact(path)}
 		if fi, err := os.Lstat(filepath.Join(role.Workspace(c.Project), path)); err == nil {
 			f.Size = fi.Size()
 		}
 		files = append(files, f)
 	}
-	shown = prompt.RenderMap(files)
-	in := prompt.Input{
+	shown = call.RenderMap(files)
+	in := call.PromptInput{
 		Role:      role,
 		Template:  who.Template,
 		ProjectMD: string(about),
@@ -192,7 +191,7 @@ func (c *RoleJobs) Prompt(ctx context.Context, role roles.Role, p state.Phase, u
 			return "", shown, err
 		}
 	}
-	text, err := prompt.Build(in)
+	text, err := call.BuildPrompt(in)
 	return c.Safe.Redact(text), shown, err
 }
 

@@ -1,6 +1,6 @@
 // Package prompts contains abl's own prompts: for the two roles, for code-commit, for the
 // learner and for `abl spec draft`. A project's prompts/builder.md and prompts/verifier.md
-// replace those of the roles. Package roles/prompt adds the parts that change from call to call.
+// replace those of the roles. Package roles/call adds the parts that change from call to call.
 package prompts
 
 import (

@@ -6,7 +6,7 @@ import (
 
 	"abl/internal/failedspecs"
 	"abl/prompts"
-	"abl/roles/prompt"
+	"abl/roles/call"
 )
 
 // Each prompt keeps these words when it is reworded.
@@ -25,7 +25,7 @@ func TestPromptsSayWhatTheyMust(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := prompt.Build(prompt.Input{Template: tt.text}); err != nil {
+			if _, err := call.BuildPrompt(call.PromptInput{Template: tt.text}); err != nil {
 				t.Error(err)
 			}
 			for _, s := range tt.has {

@@ -146,7 +146,7 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 	}
 	spec, ok, err := a.readBrokerSpec(key)
 	if err == nil && ok {
-		err = a.proving(key, sandbox.Box{Name: a.box()}).ReadProof(ctx, false)
+		err = a.launcher(key, sandbox.Box{Name: a.box()}).ReadProof(ctx, false)
 	}
 	return a.Describe(spec), ok, err
 }
@@ -182,7 +182,7 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 			return Up{}, err
 		}
 	}
-	proof := a.proving(key, a.boxFor(key, until))
+	proof := a.launcher(key, a.boxFor(key, until))
 	created := func() error {
 		failpoint.Here("app.created")
 		return ctx.Err()

@@ -50,8 +50,8 @@ func (a *App) boxFor(key string, until time.Time) sandbox.Box {
 	return box
 }
 
-// proving returns the prover of the app's container, which sees neither specs nor tests.
-func (a *App) proving(key string, box sandbox.Box) boundary.Launcher {
+// launcher returns the Launcher of the app's container, which sees neither specs nor tests.
+func (a *App) launcher(key string, box sandbox.Box) boundary.Launcher {
 	return boundary.Launcher{
 		Boxes:   a.Boxes,
 		Project: a.Project,

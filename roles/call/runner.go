@@ -1,6 +1,6 @@
-// Package call runs one call of an agent. It prepares the files that the agent may see, starts the
-// agent in a container, follows it to its end, keeps a record, and decides when to repeat a failed
-// call. Each step is idempotent under the call's key.
+// Package call runs one call of an agent. It assembles the prompt, prepares the files that the agent
+// may see, starts the agent in a container, follows it to its end, keeps a record, and decides when to
+// repeat a failed call. Each step is idempotent under the call's key.
 package call
 
 import (
@@ -136,7 +136,7 @@ func (r *Runner) startOrAttach(ctx context.Context, j Job, rec roles.Record) (ro
 			err = j.Gate.Resume(ctx, j.Call.ID)
 		}
 		if err == nil {
-			err = r.handleProof(ctx, j, rec, r.proving(j, rec, sandbox.Box{Name: r.box(j)}).ReadProof(ctx, false))
+			err = r.handleProof(ctx, j, rec, r.launcher(j, rec, sandbox.Box{Name: r.box(j)}).ReadProof(ctx, false))
 		}
 		return intent, r.HolderEnded(ctx, j.Place, err)
 	case ctx.Err() != nil:
@@ -192,7 +192,7 @@ func (r *Runner) begin(ctx context.Context, j Job, rec roles.Record) (roles.Inte
 	var measureErr error
 	measuring.Go(func() { measureErr = r.measureFirst(ctx, j, rec) })
 	defer measuring.Wait()
-	proof := r.proving(j, rec, box)
+	proof := r.launcher(j, rec, box)
 	created := func() error {
 		failpoint.Here("call.created")
 		measuring.Wait()
@@ -207,8 +207,8 @@ func (r *Runner) begin(ctx context.Context, j Job, rec roles.Record) (roles.Inte
 	return intent, r.handleProof(ctx, j, rec, proof.Launch(ctx, created, ready))
 }
 
-// proving returns the prover of a call's container.
-func (r *Runner) proving(j Job, rec roles.Record, box sandbox.Box) boundary.Launcher {
+// launcher returns the Launcher of a call's container.
+func (r *Runner) launcher(j Job, rec roles.Record, box sandbox.Box) boundary.Launcher {
 	return boundary.Launcher{
 		Boxes:   r.Boxes,
 		Project: r.Project,

@@ -1,4 +1,4 @@
-package prompt
+package call
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 	"abl/internal/redact"
 )
 
-// File is one file of a workspace.
-type File struct {
+// MapFile is one file of a workspace.
+type MapFile struct {
 	Path string // slash-separated, relative to the workspace
 	Size int64  // bytes
 }
 
-// Map is the rendered list of a workspace's files.
-type Map struct {
+// ProjectMap is the rendered list of a workspace's files.
+type ProjectMap struct {
 	Lines []string // sorted by path, without line ends and control characters
 	Total int      // files in the workspace, shown or not
 	Bytes int64    // sum of their sizes
@@ -26,10 +26,10 @@ type Map struct {
 
 // RenderMap lists the files of a workspace. If they do not all fit, it lists the folders with
 // the number of files in each instead. A last line counts the entries that do not fit either.
-func RenderMap(files []File) Map { return render(files, limits{2000, 64 << 10}) }
+func RenderMap(files []MapFile) ProjectMap { return render(files, limits{2000, 64 << 10}) }
 
-func render(files []File, limit limits) Map {
-	m := Map{Total: len(files)}
+func render(files []MapFile, limit limits) ProjectMap {
+	m := ProjectMap{Total: len(files)}
 	folders := map[string]int{}
 	for _, f := range files {
 		m.Bytes += max(f.Size, 0)
@@ -48,7 +48,7 @@ func render(files []File, limit limits) Map {
 }
 
 // String returns the text of project_map.txt.
-func (m Map) String() string {
+func (m ProjectMap) String() string {
 	head := fmt.Sprintf("%d files, %d bytes", m.Total, m.Bytes)
 	return strings.Join(append([]string{head}, m.Lines...), "\n") + "\n"
 }

@@ -1,4 +1,4 @@
-package prompt
+package call
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func files(paths ...string) []File {
-	var fs []File
+func files(paths ...string) []MapFile {
+	var fs []MapFile
 	for _, p := range paths {
-		fs = append(fs, File{Path: p, Size: 10})
+		fs = append(fs, MapFile{Path: p, Size: 10})
 	}
 	return fs
 }
@@ -22,7 +22,7 @@ func TestRender(t *testing.T) {
 	tree := files("server.js", "lib/store.js", "lib/http/route.js", "lib/http/body.js", "README.md")
 	tests := []struct {
 		name  string
-		tree  []File
+		tree  []MapFile
 		limit limits
 		want  string
 	}{
@@ -70,9 +70,9 @@ func TestNamesAreQuoted(t *testing.T) {
 }
 
 func TestLargeTreeStaysWithinTheLimit(t *testing.T) {
-	var fs []File
+	var fs []MapFile
 	for i := range 10_000 {
-		fs = append(fs, File{Path: fmt.Sprintf("a/%d/%d.txt", i%100, i), Size: 1})
+		fs = append(fs, MapFile{Path: fmt.Sprintf("a/%d/%d.txt", i%100, i), Size: 1})
 	}
 	m := render(fs, limits{2000, 64 << 10})
 	if m.Total != 10_000 || m.Bytes != 10_000 {
