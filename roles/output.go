@@ -61,7 +61,7 @@ func RestoreMode(path string) error {
 
 const OutputMode fs.FileMode = 0o644
 
-// turn is the number of bytes that pump reads at once. An agent may print as fast as abl reads, and
+// turn is the number of bytes that Pump reads at once. An agent may print as fast as abl reads, and
 // limits and cancellation must not wait for it.
 const turn = 8 << 20
 

@@ -171,7 +171,9 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 	until, whole := time.Unix(spec.Deadline, 0), context.WithoutCancel(ctx)
 	a.emit(key, state.Event{Kind: state.AppStart})
 	for _, step := range []func() error{
-		func() error { return a.StartServices(whole, boundary.PlaceService, a.Services, key, until) }, // its broker waits for them
+		func() error { // its broker waits for them
+			return a.StartServices(whole, boundary.PlaceService, a.Services, key, until)
+		},
 		func() error { return a.volumes(whole, key, until, from) },
 		func() error { return a.fill(whole, key, until, from) },
 	} {

@@ -163,8 +163,8 @@ func (b *Builds) clear(ctx context.Context, w Build) (notes []string, err error)
 		traffic, gerr := b.Gate.Close(ctx, w.Key)
 		notes, err = traffic.Notes, errors.Join(err, gerr)
 	}
-	_, serr := b.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: "build" + boundary.VolumeKind},
-		nil)
+	volumes := map[string]string{sandbox.LabelProject: b.ID, sandbox.LabelKind: "build" + boundary.VolumeKind}
+	_, serr := b.Engine.Sweep(ctx, volumes, nil)
 	return notes, errors.Join(err, serr)
 }
 

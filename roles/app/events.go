@@ -154,7 +154,7 @@ type containerEnd struct {
 
 // EndedBy returns what something other than abl ended while the app ran: its container, the
 // holder of its network, or a service. It returns "" if nothing was. For asked see
-// endedFromOutside.
+// Boxes.EndedFromOutside.
 func (a *App) EndedBy(ctx context.Context, key string, asked bool) (why string, err error) {
 	if a.Gone(ctx, a.HolderName(a.Place())) {
 		return a.HolderName(a.Place()) + " ended, which holds the app's network", nil // also if the engine was stopped
@@ -167,7 +167,7 @@ func (a *App) EndedBy(ctx context.Context, key string, asked bool) (why string, 
 	return EndedFromOutside(ctx, a.Boxes, a.box(), a.dir(key), asked)
 }
 
-// EndedFromOutside is Boxes.endedFromOutside for an app whose record is in dir. abl may have ended
+// EndedFromOutside is Boxes.EndedFromOutside for an app whose record is in dir. abl may have ended
 // the app because of its output or of a full disk.
 func EndedFromOutside(ctx context.Context, s *boundary.Boxes, name, dir string, asked bool) (why string, err error) {
 	if why, full, err := roles.Read[string](roles.Record{Dir: dir}, fullFile); err != nil || full {

@@ -24,7 +24,7 @@ import (
 // the tests of a commit or a build on a copy of a tree, or app.prepare in the source itself.
 type Batch struct {
 	Launcher                // its container, without the settings that all batches share
-	Run      helper.RunSpec // the program and its directory; start sets the other fields
+	Run      helper.RunSpec // the program and its directory; Start sets the other fields
 	Limit    time.Duration
 	Grace    time.Duration // between SIGTERM and SIGKILL
 	Files    map[string][]byte
@@ -79,7 +79,8 @@ const VolumeKind = "-volume"
 
 // CopyTree copies a tree into a folder of a container and returns the number of bytes. It
 // starts again if the engine did not respond.
-func CopyTree(ctx context.Context, engine sandbox.Streams, name, dir string, tree func(w io.Writer, as string) error) (int64, error) {
+func CopyTree(ctx context.Context, engine sandbox.Streams, name, dir string,
+	tree func(w io.Writer, as string) error) (int64, error) {
 	var written counter
 	err := engine.CopyIn(ctx, name, path.Dir(dir), func(w io.Writer) error {
 		written = counter{Writer: w}

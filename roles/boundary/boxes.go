@@ -29,7 +29,7 @@ type Boxes struct {
 	Dir      string // LabelDir of them, "" for no label
 	Phase    int
 	UID, GID int             // user of agents, apps and tests, never 0
-	Root     bool            // abl is root: UID becomes the owner of a container's files, and the user owns them afterwards
+	Root     bool            // abl is root: UID owns a container's files, afterwards the user does
 	Limits   sandbox.Limits  // of agents, apps and tests
 	Disk     roles.DiskQuota // of the copies that apps, tests and builds run on
 	Spaces   roles.Spaces
@@ -307,7 +307,8 @@ func (s *Boxes) StartNamespace(ctx context.Context, box sandbox.Box, args ...str
 		if m.What != sandbox.Door {
 			continue
 		}
-		if err := s.Engine.EnsureVolume(ctx, sandbox.Volume{Name: m.Source, Labels: s.Labels("door", "", "", s.PhaseEnd())}); err != nil {
+		volume := sandbox.Volume{Name: m.Source, Labels: s.Labels("door", "", "", s.PhaseEnd())}
+		if err := s.Engine.EnsureVolume(ctx, volume); err != nil {
 			return err
 		}
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // Rule describes what a container may have. It does not use the code that describes containers
-// (Mounts, boxFor, Boxes.Reach), so that an error there is detected before the start, and again
-// from inside.
+// (roles.Mounts, Boxes.Worker, Boxes.Reach), so that an error there is detected before the start, and
+// again from inside.
 type Rule struct {
 	id       string          // of the project on the engine
 	mounts   []sandbox.Mount // all of them
@@ -94,8 +94,8 @@ func BuildRule(id, dir, name string, absent []string, gated bool) Rule {
 // PrepareRule returns the rule for app.prepare, which runs in the Builder's workspace or in an
 // export without .git.
 func PrepareRule(p state.Project, id, dir string, gated, exported bool) Rule {
-	rules := BuildRule(id, dir, "", append(unseen(roles.Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
-		gated)
+	absent := append(unseen(roles.Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs"))
+	rules := BuildRule(id, dir, "", absent, gated)
 	source := workspaceMounts(p, p.Src, "/workspace/src")[:2]
 	if exported {
 		source = source[:1]

@@ -84,7 +84,8 @@ const noCode = -1
 
 // watch waits for the container's end. It ends the container when ctx ends or a limit is reached,
 // and records the reason. Too much output counts even if the container ended before abl noticed.
-func (r *Runner) watch(ctx context.Context, j Job, rec roles.Record, t *roles.Tail, printed func() int64, intent roles.Intent) (sandbox.Exit, error) {
+func (r *Runner) watch(ctx context.Context, j Job, rec roles.Record, t *roles.Tail, printed func() int64,
+	intent roles.Intent) (sandbox.Exit, error) {
 	type end struct {
 		exit sandbox.Exit
 		err  error

@@ -241,7 +241,8 @@ func (r *Runner) handleProof(ctx context.Context, j Job, rec roles.Record, err e
 	case serr != nil || st.State == sandbox.Created:
 		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.box(j)), rec.Unmark())
 	}
-	why := roles.Stopped{Class: outcome.Unproven, Reason: strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")}
+	reason := strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")
+	why := roles.Stopped{Class: outcome.Unproven, Reason: reason}
 	if herr := r.HolderEnded(ctx, j.Place, err); errors.Is(herr, sandbox.ErrKilled) {
 		why = roles.Stopped{Class: outcome.EngineGone, Reason: herr.Error()}
 	}

@@ -123,8 +123,8 @@ func (r *Runner) Run(ctx context.Context, p Job) (out Result, err error) {
 	if out, err = r.once(ctx, p); errors.Is(err, sandbox.ErrKilled) {
 		out, err = Result{Gone: err.Error(), Fault: true, Took: time.Since(at)}, r.clear(ctx, p)
 		err = errors.Join(err,
-			roles.CleanOutput(r.App.Safe, r.App.Project.Call(p.Key), "stdout", "stderr"), roles.CleanOutput(r.App.Safe, filepath.Dir(r.seen(p)),
-				"record"))
+			roles.CleanOutput(r.App.Safe, r.App.Project.Call(p.Key), "stdout", "stderr"),
+			roles.CleanOutput(r.App.Safe, filepath.Dir(r.seen(p)), "record"))
 	}
 	if err != nil {
 		return out, err
@@ -201,7 +201,10 @@ var nullResponses = map[string]map[Against]string{
 func (r *Runner) watch(ctx context.Context, p Job, box sandbox.Box) error {
 	a, rec := r.app(p), roles.Record{Dir: filepath.Join(r.App.Project.Call(p.Key), "witness")}
 	asJSON := map[string]any{}
-	args := []string{"--watch", boundary.LocalAddr(a.Port) + "=" + boundary.AppSocket, "--pass", boundary.LocalAddr(helper.BrokerPort) + "=" + boundary.BrokerSocket}
+	args := []string{
+		"--watch", boundary.LocalAddr(a.Port) + "=" + boundary.AppSocket,
+		"--pass", boundary.LocalAddr(helper.BrokerPort) + "=" + boundary.BrokerSocket,
+	}
 	switch {
 	case a.IsProgram():
 		args = []string{"--watch", boundary.LocalAddr(a.Port) + "=" + boundary.BrokerSocket}
