@@ -123,6 +123,21 @@ func TestAppToken(t *testing.T) {
 	}
 }
 
+// An app that starts again for a call has no record of how it ended before.
+func TestRestartForgetsTheEarlierEnd(t *testing.T) {
+	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
+	for _, name := range []string{endFile, overFile, fullFile} {
+		rolestest.Write(t, filepath.Join(s.app.dir("k"), name), "{}")
+	}
+	_, err := s.app.Up(t.Context(), "k", "")
+	rolestest.Must(t, err)
+	for _, name := range []string{endFile, overFile, fullFile} {
+		if _, err := os.Stat(filepath.Join(s.app.dir("k"), name)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: got %v, want no file", name, err)
+		}
+	}
+}
+
 // An app that stops the broker, or floods the file that it writes to, fails by that.
 func TestAppThatSilencesItsBroker(t *testing.T) {
 	for name, says := range map[string]string{"stopped": "{\"event\":\"listening\"}\n", "flooded": strings.Repeat("x", 2<<20) + "\n{\"event\":\"ready\"}\n"} {
