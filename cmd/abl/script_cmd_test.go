@@ -18,8 +18,8 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/spec"
 	"abl/internal/state"
-	"abl/internal/testing/audittest"
 	"abl/internal/testing/modelserver"
+	"abl/internal/testing/recordtest"
 	"abl/roles"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -76,7 +76,7 @@ func rest(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // judged PHASE RESULT... keeps the audit record of an iteration on the specs as
-// they are now, with a result for each of their contracts (see audittest.RecordOn) and, at
+// they are now, with a result for each of their contracts (see recordtest.RecordOn) and, at
 // the end, further failures.
 func judged(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -87,7 +87,7 @@ func judged(ts *testscript.TestScript, neg bool, args []string) {
 	results, further, _ := strings.Cut(strings.Join(args[1:], " "), " / ")
 	p := state.NewProject(ts.MkAbs("."), "src", ".abl/tests")
 	specs, _ := spec.LoadDir(p.Specs())
-	r := audittest.RecordOn(specs, n, results)
+	r := recordtest.RecordOn(specs, n, results)
 	if further != "" {
 		r.Entries = []failedspecs.Entry{{Spec: further}}
 	}

@@ -11,7 +11,7 @@ import (
 	"abl/internal/failedspecs"
 	"abl/internal/spec"
 	"abl/internal/state"
-	"abl/internal/testing/audittest"
+	"abl/internal/testing/recordtest"
 )
 
 // specsOf reads specs with these contracts, phase 1 first.
@@ -33,8 +33,8 @@ func TestLastResults(t *testing.T) {
 	old := specsOf(t, "a → 1\nb → 2", "c → 3")
 	grown := specsOf(t, "a → 1\nb → 2\nd → 4", "c → 3")
 	edited := specsOf(t, "a → 1\nb → 9", "c → 3")
-	both := audittest.RecordOn(old, 2, "pass pass pass")
-	refuted := audittest.RecordOn(old, 2, "untried fail flaky")
+	both := recordtest.RecordOn(old, 2, "pass pass pass")
+	refuted := recordtest.RecordOn(old, 2, "untried fail flaky")
 	refuted.Entries = []failedspecs.Entry{{Spec: "b → 2", Contract: "P1.C2"}, {Spec: "the moon → round"}}
 	for _, c := range []struct {
 		name string
@@ -43,12 +43,12 @@ func TestLastResults(t *testing.T) {
 		want string
 	}{
 		{"never-run", old, nil, "1: - - 2: - - -"},
-		{"both-passed", old, map[int]audit.Record{1: audittest.RecordOn(old, 1, "pass weak"), 2: both}, "1: pass weak 2: pass pass pass"},
-		{"the-Verifiers-word-alone", old, map[int]audit.Record{1: audittest.RecordOn(old, 1, "pass? fail?")}, "1: pass? FAIL? 2: - - -"},
-		{"the-first-grew-since", grown, map[int]audit.Record{1: audittest.RecordOn(old, 1, "pass pass"), 2: both}, "1: pass pass - 2: pass pass - pass"},
-		{"the-first-was-edited-since", edited, map[int]audit.Record{1: audittest.RecordOn(old, 1, "pass pass"), 2: both}, "1: - - 2: - - pass"},
-		{"refuted-in-the-second", old, map[int]audit.Record{1: audittest.RecordOn(old, 1, "pass pass"), 2: refuted}, "1: pass pass 2: untried FAIL flaky and the moon → round"},
-		{"not-shown", old, map[int]audit.Record{1: audittest.RecordOn(old, 1, "vacuous missing")}, "1: vacuous missing 2: - - -"},
+		{"both-passed", old, map[int]audit.Record{1: recordtest.RecordOn(old, 1, "pass weak"), 2: both}, "1: pass weak 2: pass pass pass"},
+		{"the-Verifiers-word-alone", old, map[int]audit.Record{1: recordtest.RecordOn(old, 1, "pass? fail?")}, "1: pass? FAIL? 2: - - -"},
+		{"the-first-grew-since", grown, map[int]audit.Record{1: recordtest.RecordOn(old, 1, "pass pass"), 2: both}, "1: pass pass - 2: pass pass - pass"},
+		{"the-first-was-edited-since", edited, map[int]audit.Record{1: recordtest.RecordOn(old, 1, "pass pass"), 2: both}, "1: - - 2: - - pass"},
+		{"refuted-in-the-second", old, map[int]audit.Record{1: recordtest.RecordOn(old, 1, "pass pass"), 2: refuted}, "1: pass pass 2: untried FAIL flaky and the moon → round"},
+		{"not-shown", old, map[int]audit.Record{1: recordtest.RecordOn(old, 1, "vacuous missing")}, "1: vacuous missing 2: - - -"},
 		{"an-entry-of-a-contract-that-is-gone", edited, map[int]audit.Record{2: refuted}, "1: - - 2: - - flaky and b → 2 the moon → round"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,4 +1,5 @@
-package audittest
+// Package recordtest makes audit records for tests.
+package recordtest
 
 import (
 	"strings"
