@@ -191,6 +191,22 @@ func TestLeaseOfAKilledProcess(t *testing.T) {
 	}
 }
 
+// A lease may expire before the first phase has begun. Then there is nothing to restore.
+func TestLeaseWithoutAPhase(t *testing.T) {
+	a, b := nodes(t, time.Second)
+	must(t, state.Save(a.Paths.State(), state.New(a.Paths.Root)))
+	origin := runGit(t, a.Paths.Root, "remote", "get-url", "origin")
+	for _, dir := range []string{a.Paths.Root, origin} {
+		runGit(t, dir, "update-ref", "-d", "refs/abl/state")
+	}
+	takes(t, a)
+	a.holds.stop() // it hangs, and renews no more
+	run := Continued(func(context.Context, *Project) error { return nil })
+	if err := run(t.Context(), b); err != nil {
+		t.Errorf("another node: got %v, want no error", err)
+	}
+}
+
 // A run ends after the result of its phase was pushed. If that fails, the next run pushes it.
 func TestResultIsPushed(t *testing.T) {
 	a, _ := nodes(t, time.Second)

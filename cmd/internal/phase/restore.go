@@ -81,6 +81,9 @@ func restoreFresh(ctx context.Context, s *Project, unfetched func(*Project, erro
 		}
 		return nil
 	}
+	if s.remote != nil && x.tip == s.remote.Ref(stateRef) { // fetchState restored it, unless no phase in it has begun
+		return nil
+	}
 	return pullAndSay(ctx, s)
 }
 
