@@ -12,7 +12,6 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"abl/internal/sandbox"
 	"abl/internal/testing/rolestest"
 	"abl/roles/agent"
 
@@ -160,51 +159,5 @@ func TestLines(t *testing.T) {
 	}
 	if err := Lines(t.Context(), path, func([]byte, bool) {}, func() (bool, error) { return false, no }); err != no {
 		t.Errorf("a state that cannot be read: %v", err)
-	}
-}
-
-// asking is a gate whose agent has sent two requests to its model.
-type asking struct {
-	gated
-	printed, enough chan struct{}
-	looks           int
-}
-
-func (g *asking) Used() *Used {
-	select {
-	case <-g.printed:
-	default:
-		return nil
-	}
-	if g.looks++; g.looks == 6 {
-		close(g.enough)
-	}
-	return &Used{Requests: []string{"first", "second"}[:min(g.looks, 2)]}
-}
-
-// If the user's own agent prints nothing, abl shows each of its requests to the model once.
-func TestRequestsOfASilentAgent(t *testing.T) {
-	for _, c := range []struct {
-		name, output, want string
-		own                bool
-	}{
-		{"silent", "", "call_start action:first running action:second note call_end", true},
-		{"printing", "do it\n", "call_start action:it running note call_end", true},
-		{"one of abl's agents", "", "call_start running note call_end", false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			g := &asking{printed: make(chan struct{}), enough: make(chan struct{})}
-			r := newRig(t, func(b sandbox.Box) sandbox.Exit {
-				rolestest.Prints(b, c.output)
-				close(g.printed)
-				<-g.enough
-				return sandbox.Exit{}
-			})
-			r.job.Gate, r.job.Agent.Own = g, c.own
-			r.run()
-			if got := r.Kinds(); !strings.HasPrefix(got, c.want) {
-				t.Errorf("got the events %q, want %q first", got, c.want)
-			}
-		})
 	}
 }

@@ -93,8 +93,8 @@ func TestUntil(t *testing.T) {
 		want time.Time
 	}{
 		{nil, time.Time{}},
-		{retry.ErrAgent, time.Time{}},
-		{fmt.Errorf("cannot go on: %w", retry.Unavailable{Back: back}), back},
+		{call.ErrAgent, time.Time{}},
+		{fmt.Errorf("cannot go on: %w", call.Unavailable{Back: back}), back},
 	} {
 		t.Run(fmt.Sprint(c.err), func(t *testing.T) {
 			if got := exit.Until(c.err); !got.Equal(c.want) {
