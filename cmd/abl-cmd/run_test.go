@@ -79,7 +79,7 @@ func TestRun(t *testing.T) {
 // was found is the line before the last word.
 func TestRunUnproven(t *testing.T) {
 	good := write(t, filepath.Join(t.TempDir(), "probe.json"), `{"user":"4711:4711"}`)
-	for file, want := range map[string]string{good: "user inside", good + ".gone": "cannot read what to look for"} {
+	for file, want := range map[string]string{good: "user inside", good + ".gone": "cannot read the conditions of the probe"} {
 		c := newCall(t, "sh", "-c", "echo started")
 		c.spec.Probe = file
 		r := finish(t, helperCommand(t, helper.HelperRun, c.spec))
@@ -140,8 +140,7 @@ func TestRunCannotStart(t *testing.T) {
 	}
 }
 
-// What an agent leaves behind, in whatever session, cannot write any more once
-// the last word is said.
+// Processes that an agent leaves running, in any session, cannot write after the call's last line.
 func TestRunLeavesNothingBehind(t *testing.T) {
 	pid := filepath.Join(t.TempDir(), "pid")
 	c := newCall(t, "sh", "-c", read(t, "testdata/leaves-a-process.sh"), "sh", pid)

@@ -18,8 +18,8 @@ func has(m *mountinfo.Info, option string) bool {
 	return slices.Contains(strings.Split(m.Options, ","), option)
 }
 
-// describe words how a mount can be used. A tmpfs that is bound from the host, known by its inode or
-// by a folder below its root, is no memory of the container's own.
+// describe returns how a mount can be used. A tmpfs that is bound from the host is not "in memory": it
+// has a known inode, or its root is a folder.
 func describe(m *mountinfo.Info, known bool) string {
 	words := []string{"read and write"}
 	if has(m, "ro") {
@@ -33,9 +33,9 @@ func describe(m *mountinfo.Info, known bool) string {
 	return strings.Join(words, ", ")
 }
 
-// mounts checks that what is meant is mounted, as it is meant, and nothing else.
-func mounts(text string, meant []helper.ProbeMount) (p sandbox.Proof) {
-	found := map[string][]string{} // more than one at a place: a second one hides the first
+// mounts checks that exactly the expected mounts exist, with the expected options.
+func mounts(text string, expected []helper.ProbeMount) (p sandbox.Proof) {
+	found := map[string][]string{} // by mount point; a second mount hides the first
 	var others []string
 	all, err := mountinfo.GetMountsFromReader(strings.NewReader(text), nil)
 	if err != nil {
@@ -43,14 +43,14 @@ func mounts(text string, meant []helper.ProbeMount) (p sandbox.Proof) {
 	}
 	for _, m := range all {
 		at := m.Mountpoint
-		i := slices.IndexFunc(meant, func(w helper.ProbeMount) bool { return w.Target == at })
-		words := describe(m, i >= 0 && meant[i].Inode != 0)
+		i := slices.IndexFunc(expected, func(w helper.ProbeMount) bool { return w.Target == at })
+		words := describe(m, i >= 0 && expected[i].Inode != 0)
 		found[at] = append(found[at], words)
-		if i < 0 && !engines(m) {
+		if i < 0 && !isEngines(m) {
 			others = append(others, fmt.Sprintf("%s (%s, %s, %s)", at, m.FSType, m.Root, words))
 		}
 	}
-	for _, w := range meant {
+	for _, w := range expected {
 		p = append(p, sandbox.Same("mount "+w.Target+" inside", wanted(w), strings.Join(found[w.Target], "; ")))
 		if w.Inode != 0 {
 			p = append(p, sandbox.Same("identity of "+w.Target, numbered(w.Inode, w.Device), identity(w.Target)))
@@ -73,9 +73,9 @@ func wanted(w helper.ProbeMount) string {
 	return words
 }
 
-// engines tells the mounts that an engine makes in every container: the kernel's
-// own file systems, and a few files for each container.
-func engines(m *mountinfo.Info) bool {
+// isEngines reports whether an engine creates a mount in every container: file systems of the kernel,
+// and a few files.
+func isEngines(m *mountinfo.Info) bool {
 	kernel := []string{"proc", "sysfs", "tmpfs", "devpts", "mqueue", "cgroup", "cgroup2"}
 	switch m.Mountpoint {
 	case "/":
@@ -91,8 +91,8 @@ func engines(m *mountinfo.Info) bool {
 	return false
 }
 
-// identity words which very directory or file stands at a path, by which it is known
-// where the host knows it: a path can be bent to another between the look and the mount.
+// identity returns the inode and device of a path. They detect a path that was replaced between abl's
+// check and the mount.
 func identity(path string) string {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {

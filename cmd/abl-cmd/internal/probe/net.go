@@ -23,37 +23,37 @@ import (
 )
 
 const (
-	patience = 10                   // silence lasts at least so many times what the slowest peer took
-	least    = 5 * time.Millisecond // for reading what has come
-	again    = 20 * time.Millisecond
-	longest  = 3 * time.Second // for a peer or a resolver to answer at all
-	talking  = 2 * time.Second // for words on a connection that was accepted
-	maxWord  = 200             // bytes of an answer that are looked at
-	quiet    = "silence"       // what is to be heard of the host
-	unknown  = "no such name"  // what a resolver is to say
-	yes      = "answers"       // what a peer does
+	patience = 10                    // the wait for silence, as a multiple of the slowest peer's time
+	least    = 5 * time.Millisecond  // to read responses that have arrived
+	again    = 20 * time.Millisecond // between dials of a peer
+	longest  = 3 * time.Second       // for a peer or a resolver to respond
+	talking  = 2 * time.Second       // for data on an accepted connection
+	maxWord  = 200                   // bytes of a response to read
+	quiet    = "silence"             // expected of the host
+	unknown  = "no such name"        // expected of a resolver
+	yes      = "answers"             // expected of a peer
 )
 
-// Network tries what has to be out of reach and what has to be in it, all at
-// once. What counts is what is heard and never that a connection was accepted:
-// some networks accept every one. nil looks at nothing.
+// Network checks at the same time which addresses respond and which do not. An accepted connection
+// without data does not count as a response, because some networks accept every connection. If spec is
+// nil, Network returns nil.
 func Network(ctx context.Context, spec *helper.ProbeNet) sandbox.Proof {
 	if spec == nil {
 		return nil
 	}
-	ears := newEars(spec)
-	begun := time.Now() // every try is on its way
+	host := newSilence(spec)
+	begun := time.Now() // all requests are sent
 	named := make(chan sandbox.Proof, 1)
 	go func() { named <- lookups(ctx, spec.Names) }()
-	peers, slowest := meet(ctx, spec.Peers)
-	shouted := shouts(spec) // the peer that answered is the holder, which closes the network first
-	ears.listen(begun.Add(max(time.Duration(spec.WaitMS)*time.Millisecond, patience*slowest)))
+	peers, slowest := askPeers(ctx, spec.Peers)
+	sent := broadcasts(spec) // after the holder has responded: it sets the packet filter first
+	host.listen(begun.Add(max(time.Duration(spec.WaitMS)*time.Millisecond, patience*slowest)))
 	proof := append(peers, <-named...)
 	if len(spec.Own) > 0 {
-		proof = append(proof, sandbox.Same("addresses on other networks", "", others(spec.Own)))
+		proof = append(proof, sandbox.Same("addresses on other networks", "", foreignAddresses(spec.Own)))
 	}
-	far := sandbox.Proof{ears.tcp.check("the host by tcp"), ears.udp.check("the host by udp")}
-	far = append(append(far, shouted...),
+	far := sandbox.Proof{host.tcp.check("the host by tcp"), host.udp.check("the host by udp")}
+	far = append(append(far, sent...),
 		sandbox.Same("IPv6 addresses", "", ipv6Addresses()),
 		sandbox.Same("next hops that answer", "", nextHops()))
 	for i := range far {
@@ -62,8 +62,8 @@ func Network(ctx context.Context, spec *helper.ProbeNet) sandbox.Proof {
 	return append(proof, far...)
 }
 
-// meet asks every peer and returns how long the slowest one took.
-func meet(ctx context.Context, peers []helper.ProbePeer) (sandbox.Proof, time.Duration) {
+// askPeers connects to every peer and returns the time of the slowest one.
+func askPeers(ctx context.Context, peers []helper.ProbePeer) (sandbox.Proof, time.Duration) {
 	proof := make(sandbox.Proof, len(peers))
 	took := make([]time.Duration, len(peers)+1)
 	var all sync.WaitGroup
@@ -78,7 +78,8 @@ func meet(ctx context.Context, peers []helper.ProbePeer) (sandbox.Proof, time.Du
 	return proof, slices.Max(took)
 }
 
-// ask says what came of one peer, and how long it took to answer once it was up.
+// ask connects to a peer. It returns the result and the response time, without the time until the peer
+// was up.
 func ask(ctx context.Context, peer helper.ProbePeer) (said string, took time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -99,7 +100,7 @@ func ask(ctx context.Context, peer helper.ProbePeer) (said string, took time.Dur
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if peer.Say != "" {
-		word, _ := io.ReadAll(io.LimitReader(conn, maxWord)) // what came before an error counts
+		word, _ := io.ReadAll(io.LimitReader(conn, maxWord)) // data before an error counts
 		if string(word) != peer.Say {
 			return fmt.Sprintf("says %q", word), time.Since(begun)
 		}
@@ -126,8 +127,8 @@ func nextHops() string {
 	return answering(gateways(string(routes)), string(arp))
 }
 
-// others are the addresses of the box beyond loopback's and those in its own ranges.
-func others(own []string) string {
+// foreignAddresses returns the container's addresses that are not in its own subnets, without loopback.
+func foreignAddresses(own []string) string {
 	all, err := Addresses()
 	if err != nil {
 		return err.Error()
@@ -141,7 +142,7 @@ func others(own []string) string {
 	return strings.Trim(fmt.Sprint(slices.DeleteFunc(all, within)), "[]")
 }
 
-// Addresses are those of the box but loopback's, with their networks.
+// Addresses returns the container's addresses with their networks, without loopback addresses.
 func Addresses() (all []netip.Prefix, err error) {
 	found, err := net.InterfaceAddrs()
 	for _, a := range found {
@@ -154,8 +155,8 @@ func Addresses() (all []netip.Prefix, err error) {
 	return all, err
 }
 
-// answering are the gateways whose hardware address the kernel has learned, by its table
-// in the form of /proc/net/arp.
+// answering returns the gateways whose hardware address the kernel has learned. arp is the content of
+// /proc/net/arp.
 func answering(gateways []string, arp string) string {
 	const complete = "0x2"
 	var all []string
@@ -168,7 +169,7 @@ func answering(gateways []string, arp string) string {
 	return strings.Join(all, " ")
 }
 
-// lookups checks that the resolver is the holder's, and that it resolves no outside names. A missing answer
+// lookups checks that the resolver is the holder's, and that it resolves no outside names. A missing response
 // proves nothing: the query may have left the network.
 func lookups(ctx context.Context, names []string) sandbox.Proof {
 	if len(names) == 0 {
@@ -188,7 +189,7 @@ func lookups(ctx context.Context, names []string) sandbox.Proof {
 
 func lookup(ctx context.Context, name string) string {
 	r := &net.Resolver{PreferGo: true}
-	found, err := r.LookupNetIP(ctx, "ip4", name+".") // the dot keeps it from being completed
+	found, err := r.LookupNetIP(ctx, "ip4", name+".") // the dot prevents search domains
 	dns, isDNS := errors.AsType[*net.DNSError](err)
 	switch {
 	case isDNS && dns.IsNotFound:
@@ -204,13 +205,13 @@ func lookup(ctx context.Context, name string) string {
 	return strings.Join(all, " ")
 }
 
-// neighbours are the addresses at which a host can be looked for from here: all
-// of a small network, the first of a large one, and the gateways of the routes.
+// neighbours returns the addresses that the host may have: all addresses of a small network, the first
+// one of a large network, and the gateways of the routes.
 func neighbours() []string {
 	const small = 24 // bits
 	routes, _ := os.ReadFile("/proc/net/route")
 	all := gateways(string(routes))
-	own, _ := Addresses() // who has none has no neighbours
+	own, _ := Addresses() // without addresses there are no neighbours
 	for _, p := range own {
 		for at := p.Masked().Addr().Next(); p.Addr().Is4() && p.Contains(at); at = at.Next() {
 			if at != p.Addr() {
@@ -224,8 +225,8 @@ func neighbours() []string {
 	return all
 }
 
-// gateways are those of the kernel's table in the form of /proc/net/route, whose
-// numbers are little-endian words in hexadecimal.
+// gateways returns the gateways in table, the content of /proc/net/route. Its addresses are
+// hexadecimal little-endian words.
 func gateways(table string) (all []string) {
 	for line := range strings.Lines(table) {
 		f := strings.Fields(line)

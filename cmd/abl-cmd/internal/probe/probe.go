@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package probe looks, from inside a container, whether the container is what
-// abl meant it to be. It runs before anything of an agent's does, tries what
-// must not work, and leaves nothing behind. What was found is judged by roles/boundary.
+// Package probe checks from inside a container whether the container is as abl configured it. It runs
+// before any program of an agent, tries actions that must fail, and leaves no files. roles/boundary
+// decides about the results.
 package probe
 
 import (
@@ -19,10 +19,9 @@ import (
 	"abl/internal/sandbox"
 )
 
-// First is what a container's first program does before it starts anything: it
-// looks whether what the file at path says holds, and writes what it found as one
-// line of JSON. Without a path it does nothing. The error is that something does
-// not hold, or could not be looked at or told.
+// First runs the probe in a container's first program, before that starts anything. It checks the
+// conditions in the file at path and writes the results as one line of JSON. Without a path it does
+// nothing. It fails if a check fails or cannot be made, or if the results cannot be written.
 func First(ctx context.Context, path string, out io.Writer) error {
 	if path == "" {
 		return nil
@@ -30,12 +29,12 @@ func First(ctx context.Context, path string, out io.Writer) error {
 	begun := time.Now()
 	var found helper.Probed
 	if spec, err := helper.Read[helper.ProbeSpec](path); err != nil {
-		found.Error = fmt.Sprintf("cannot read what to look for: %v", err)
+		found.Error = fmt.Sprintf("cannot read the conditions of the probe: %v", err)
 	} else {
 		found = helper.Probed{Proof: Look(ctx, spec), MS: time.Since(begun).Milliseconds()}
 	}
 	if err := json.NewEncoder(out).Encode(found); err != nil {
-		return fmt.Errorf("cannot say what the probe found: %w", err)
+		return fmt.Errorf("cannot write the results of the probe: %w", err)
 	}
 	if found.Error != "" {
 		return errors.New(found.Error)
@@ -48,12 +47,12 @@ func Look(ctx context.Context, spec helper.ProbeSpec) sandbox.Proof {
 	proof := sandbox.Proof{sandbox.Same("open files", "", openFiles())} // before anything here opens more
 	var net sandbox.Proof
 	var rest sync.WaitGroup
-	rest.Go(func() { net = Network(ctx, spec.Net) }) // it takes longest, for silence takes time
-	who, _ := os.ReadFile("/proc/self/status")       // of what cannot be read nothing holds
+	rest.Go(func() { net = Network(ctx, spec.Net) }) // waiting for silence takes longest
+	who, _ := os.ReadFile("/proc/self/status")       // without it, the checks fail
 	mounted, _ := os.ReadFile("/proc/self/mountinfo")
 	proof = append(proof, status(string(who), spec.User)...)
 	proof = append(proof, mounts(string(mounted), spec.Mounts)...)
-	proof = append(proof, places(spec)...)
+	proof = append(proof, checkFiles(spec)...)
 	proof = append(proof,
 		environment(os.Environ(), spec.Env),
 		sandbox.Same("system calls refused", "", calls()),

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// failed are the names of the checks that do not hold.
+// failed returns the names of the failed checks.
 func failed(p sandbox.Proof) string {
 	var names []string
 	for _, c := range p.Failed() {
@@ -149,8 +149,8 @@ func TestEnvironment(t *testing.T) {
 
 func TestSealed(t *testing.T) {
 	dir := t.TempDir()
-	for at, want := range map[string]string{dir: "a new file could be opened for writing", "/gone": "a new file gave no answer: no such file or directory"} {
-		if got := write(at, nil); got != want {
+	for at, want := range map[string]string{dir: "a new file could be opened for writing", "/gone": "a new file could not be checked: no such file or directory"} {
+		if got := tryWrites(at, nil); got != want {
 			t.Errorf("%s: %s", at, got)
 		}
 	}
@@ -165,14 +165,14 @@ func TestThere(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := there([]string{"/gone", file + "/below"}); got != "" {
+	if got := existing([]string{"/gone", file + "/below"}); got != "" {
 		t.Errorf("what is not there: %q", got)
 	}
 	link := file + ".link"
 	if err := os.Symlink("/gone", link); err != nil {
 		t.Fatal(err)
 	}
-	if got := there([]string{file, link}); got != file+", "+link {
+	if got := existing([]string{file, link}); got != file+", "+link {
 		t.Errorf("what is there: %q", got)
 	}
 	if got := names(filepath.Dir(file), func(name string) bool { return name == "file" }); got != "file.link" {
@@ -180,7 +180,7 @@ func TestThere(t *testing.T) {
 	}
 }
 
-// An open folder, which a program would inherit, is found.
+// An inherited open folder is found.
 func TestOpenFiles(t *testing.T) {
 	f, err := os.Open(t.TempDir())
 	if err != nil {
@@ -211,7 +211,7 @@ func TestNextHops(t *testing.T) {
 	}
 }
 
-// serve says a word to everybody, on both networks, and gives the port.
+// serve starts servers that send a word, for TCP and UDP, and returns the port.
 func serve(t *testing.T, word string) string {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -246,7 +246,7 @@ func serve(t *testing.T, word string) string {
 	return l.Addr().String()
 }
 
-// A word that comes back from its own network is nobody's answer.
+// A word that comes back from the container's own network does not count as a response.
 func TestOwnWordIsNotHeard(t *testing.T) {
 	runtime.LockOSThread() // and never back: the thread ends with this test
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -265,12 +265,12 @@ func TestOwnWordIsNotHeard(t *testing.T) {
 	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo); err != nil {
 		t.Fatal(err)
 	}
-	// Of two ports one is the machine's.
+	// The range has two ports, and one is asked.
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("40000 40001"), 0); err != nil {
 		t.Skip("needs the right to set a namespace's range of ports: ", err)
 	}
 	for range 20 {
-		e := newEars(&helper.ProbeNet{Word: "word", UDP: []string{"127.255.255.255:40000"}, Asks: "40000"})
+		e := newSilence(&helper.ProbeNet{Word: "word", UDP: []string{"127.255.255.255:40000"}, Asks: "40000"})
 		e.listen(time.Now())
 		if c := e.udp.check("the host by udp"); !c.OK {
 			t.Fatalf("got %+v, want ok", c)
@@ -278,7 +278,7 @@ func TestOwnWordIsNotHeard(t *testing.T) {
 	}
 }
 
-func TestNetworkHears(t *testing.T) {
+func TestNetworkReceives(t *testing.T) {
 	at, mute := serve(t, "word"), serve(t, "")
 	spec := &helper.ProbeNet{Word: "word", TCP: []string{at, mute, "127.0.0.1:1", "[fe80::1%lo]:1"}, UDP: []string{at, "127.0.0.1:1"}, WaitMS: 100}
 	p := Network(t.Context(), spec)
@@ -287,16 +287,16 @@ func TestNetworkHears(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 		}
 	}
-	spec.Peers = []helper.ProbePeer{{At: "127.0.0.1:1"}} // refused for longer than silence lasts
+	spec.Peers = []helper.ProbePeer{{At: "127.0.0.1:1"}} // refuses longer than the wait for silence
 	p = Network(t.Context(), spec)
 	for _, name := range []string{"the host by tcp", "the host by udp"} {
 		if c, _ := p.Get(name); c.Got != at+" said the word" {
-			t.Errorf("while a peer is waited for, %s: %+v", name, c)
+			t.Errorf("with a slow peer, %s: %+v", name, c)
 		}
 	}
 	spec.Weak, spec.Peers = true, nil
 	if p := Network(t.Context(), spec); strings.Contains(failed(p), "the host") {
-		t.Errorf("although weak is allowed: %v", p.Failed())
+		t.Errorf("with weak networks allowed: %v", p.Failed())
 	}
 	spec = &helper.ProbeNet{Word: "word", TCP: []string{mute, "127.0.0.1:1"}, WaitMS: 1, Peers: []helper.ProbePeer{{At: at, Say: "word"}, {At: mute}}}
 	p = Network(t.Context(), spec)
@@ -313,27 +313,27 @@ func TestNetworkHears(t *testing.T) {
 		t.Errorf("peers that say something else: %v", p)
 	}
 	if Network(t.Context(), nil) != nil {
-		t.Error("without a network something was looked at")
+		t.Error("without a network, got results")
 	}
 }
 
-// A socket is tried without a word about interfaces, and by each of them; a
-// shout that is refused counts and any other trouble does not.
-func TestShouts(t *testing.T) {
-	all := ways()
-	if all[0].name != "" || slices.ContainsFunc(all[1:], func(w way) bool { return w.name == "" || strings.HasSuffix(w.name, " lo") }) {
-		t.Errorf("ways are %+v", all)
+// Datagrams are sent without a choice of interface and through each interface. Only a refusal by the
+// kernel counts as refused.
+func TestBroadcasts(t *testing.T) {
+	all := socketOptions()
+	if all[0].name != "" || slices.ContainsFunc(all[1:], func(o socketOption) bool { return o.name == "" || strings.HasSuffix(o.name, " lo") }) {
+		t.Errorf("socket options are %+v", all)
 	}
-	if p := shouts(&helper.ProbeNet{}); p != nil {
-		t.Errorf("nobody asked: %v", p)
+	if p := broadcasts(&helper.ProbeNet{}); p != nil {
+		t.Errorf("without a port, got %v", p)
 	}
-	fails := way{" by trouble", func(int) error { return unix.EIO }}
-	if err := shout(netip.AddrFrom4([4]byte{255, 255, 255, 255}), 9, "x", fails); !errors.Is(err, unix.EIO) {
-		t.Errorf("trouble is %v", err)
+	fails := socketOption{" failing", func(int) error { return unix.EIO }}
+	if err := sendDatagram(netip.AddrFrom4([4]byte{255, 255, 255, 255}), 9, "x", fails); !errors.Is(err, unix.EIO) {
+		t.Errorf("got error %v, want EIO", err)
 	}
 }
 
-// first is what the probe for a file says.
+// first returns the result of the probe for a file.
 func first(t *testing.T, path string) (found helper.Probed) {
 	t.Helper()
 	var out bytes.Buffer

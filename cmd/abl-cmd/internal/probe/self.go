@@ -15,8 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// status checks /proc/self/status: who the program is, and that it can become
-// nobody else.
+// status checks in /proc/self/status that the program has the expected user, and cannot change it.
 func status(text, user string) sandbox.Proof {
 	field := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -48,30 +47,30 @@ func status(text, user string) sandbox.Proof {
 	}
 }
 
-// four is one id as the real, the effective, the saved and the file system's.
+// four returns an id as the real, effective, saved and file system id.
 func four(id string) string { return strings.Join([]string{id, id, id, id}, " ") }
 
-// environment checks that there are the variables that are meant, with the
-// values that are meant, and no other. Values are never shown: this is kept.
-func environment(env []string, meant map[string]string) sandbox.Check {
+// environment checks that exactly the expected variables exist, with the expected values. The result,
+// which is stored, contains no value.
+func environment(env []string, expected map[string]string) sandbox.Check {
 	var got []string
 	for _, line := range env {
 		name, value, _ := strings.Cut(line, "=")
-		if digest, ok := meant[name]; ok && digest != "" && digest != helper.Digest(value) {
+		if digest, ok := expected[name]; ok && digest != "" && digest != helper.Digest(value) {
 			name += " with another value"
 		}
 		got = append(got, name)
 	}
-	// A variable whose value may be any may also be missing.
-	want := slices.DeleteFunc(slices.Sorted(maps.Keys(meant)), func(name string) bool {
-		return meant[name] == "" && !slices.Contains(got, name)
+	// A variable that may have any value may also be missing.
+	want := slices.DeleteFunc(slices.Sorted(maps.Keys(expected)), func(name string) bool {
+		return expected[name] == "" && !slices.Contains(got, name)
 	})
 	slices.Sort(got)
 	return sandbox.Same("environment inside", strings.Join(want, " "), strings.Join(got, " "))
 }
 
-// call is a system call that no box may make, with arguments by which it would do
-// nothing and say something other than a refusal.
+// call is a system call that no container may make. Without the filter, its arguments cause another
+// error than a refusal, and no effect.
 type call struct {
 	name string
 	trap uintptr
@@ -79,12 +78,12 @@ type call struct {
 }
 
 const (
-	nobody = 1<<31 - 1   // a process number that never exists
-	closed = ^uintptr(0) // as a descriptor: none
+	nobody = 1<<31 - 1   // an id of a process that never exists
+	closed = ^uintptr(0) // an invalid descriptor
 )
 
-// forbidden reach into other processes, or into parts of the kernel by which
-// programs have got out of containers.
+// forbidden lists system calls that access other processes, or parts of the kernel that were used to
+// escape from containers.
 var forbidden = []call{
 	{"process_vm_readv", unix.SYS_PROCESS_VM_READV, [5]uintptr{nobody}},
 	{"process_vm_writev", unix.SYS_PROCESS_VM_WRITEV, [5]uintptr{nobody}},
@@ -101,7 +100,7 @@ var forbidden = []call{
 	{"add_key", unix.SYS_ADD_KEY, [5]uintptr{}},
 	{"open_by_handle_at", unix.SYS_OPEN_BY_HANDLE_AT, [5]uintptr{closed}},
 	{"unshare", unix.SYS_UNSHARE, [5]uintptr{unix.CLONE_NEWUSER | unix.CLONE_THREAD}},
-	{"clone", unix.SYS_CLONE, [5]uintptr{unix.CLONE_NEWUSER | unix.CLONE_FS}}, // which the kernel takes for a mistake
+	{"clone", unix.SYS_CLONE, [5]uintptr{unix.CLONE_NEWUSER | unix.CLONE_FS}}, // an invalid combination
 	{"clone3", unix.SYS_CLONE3, [5]uintptr{}},
 	{"setns", unix.SYS_SETNS, [5]uintptr{closed}},
 	{"mount_setattr", unix.SYS_MOUNT_SETATTR, [5]uintptr{closed}},
@@ -118,8 +117,8 @@ var forbidden = []call{
 	{"socket to the machine below", unix.SYS_SOCKET, [5]uintptr{unix.AF_VSOCK, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}},
 }
 
-// calls tries each of them: the filter is the same on every engine, and what an
-// engine's own would refuse is not relied upon.
+// calls makes each forbidden call and returns those that abl's filter let through. The checks do not rely
+// on the engine's own filter.
 func calls() string {
 	var made []string
 	for _, c := range forbidden {
@@ -134,8 +133,8 @@ func calls() string {
 	return strings.Join(made, " ")
 }
 
-// firstMemory tries to open the memory of the container's first process, which
-// has the user of every other one and must be shut to them all the same.
+// firstMemory tries to open the memory of process 1. It must be refused although process 1 has the same
+// user.
 func firstMemory() string {
 	f, err := os.OpenFile("/proc/1/mem", os.O_RDWR, 0)
 	switch {

@@ -18,11 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shouts sends datagrams to all on the network at once, and to each address that the
-// host has anywhere: a host without an address there takes those too, and nothing
-// comes back by which one could tell. So not silence counts but that the kernel
-// refuses to send, by whatever way a socket asks.
-func shouts(spec *helper.ProbeNet) sandbox.Proof {
+// broadcasts sends datagrams to all hosts of the network and to each known address of the host. A host
+// without an address on the network accepts them too and sends no response. So the check is that the
+// kernel refuses to send them, with any options of a socket.
+func broadcasts(spec *helper.ProbeNet) sandbox.Proof {
 	port, err := strconv.Atoi(spec.Shout)
 	if err != nil {
 		return nil
@@ -34,9 +33,9 @@ func shouts(spec *helper.ProbeNet) sandbox.Proof {
 		}
 	}
 	var sent []string
-	for _, by := range ways() {
+	for _, by := range socketOptions() {
 		for _, at := range to {
-			if err := shout(at, port, spec.Word, by); !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENETUNREACH) {
+			if err := sendDatagram(at, port, spec.Word, by); !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.ENETUNREACH) {
 				sent = append(sent, fmt.Sprintf("%s%s: %v", at, by.name, err))
 			}
 		}
@@ -46,16 +45,16 @@ func shouts(spec *helper.ProbeNet) sandbox.Proof {
 	return sandbox.Proof{sandbox.Same("datagrams beyond its networks", refused, cmp.Or(got, refused))}
 }
 
-// way is how a socket may choose the interface by which it sends.
-type way struct {
-	name   string
-	choose func(fd int) error
+// socketOption makes a socket send through an interface.
+type socketOption struct {
+	name string
+	set  func(fd int) error
 }
 
-// ways are by the routes, and for each interface by its name with and without a gateway, as the sender of
-// what is for a group, and by an address of it.
-func ways() []way {
-	all := []way{{"", func(int) error { return nil }}}
+// socketOptions returns all options that select an interface: none (the routes decide), and for each
+// interface its name with and without a gateway, its multicast option, and its addresses.
+func socketOptions() []socketOption {
+	all := []socketOption{{"", func(int) error { return nil }}}
 	links, err := net.Interfaces()
 	if err != nil {
 		return all
@@ -65,17 +64,17 @@ func ways() []way {
 			continue
 		}
 		all = append(all,
-			way{" at " + link.Name, func(fd int) error { return unix.BindToDevice(fd, link.Name) }},
-			way{" on the wire of " + link.Name, func(fd int) error { // past every gateway
+			socketOption{" at " + link.Name, func(fd int) error { return unix.BindToDevice(fd, link.Name) }},
+			socketOption{" on the wire of " + link.Name, func(fd int) error { // without a gateway
 				return errors.Join(unix.BindToDevice(fd, link.Name), unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DONTROUTE, 1))
 			}},
-			way{" in the group of " + link.Name, func(fd int) error {
+			socketOption{" in the group of " + link.Name, func(fd int) error {
 				return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(link.Index)})
 			}})
 		addrs, _ := link.Addrs()
 		for _, a := range addrs {
 			if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is4() {
-				all = append(all, way{" from " + link.Name, func(fd int) error {
+				all = append(all, socketOption{" from " + link.Name, func(fd int) error {
 					return unix.Bind(fd, &unix.SockaddrInet4{Addr: p.Addr().As4()})
 				}})
 			}
@@ -84,16 +83,16 @@ func ways() []way {
 	return all
 }
 
-// errSent is what comes of a shout that nobody refused.
+// errSent is the result of a datagram that the kernel sent.
 var errSent = errors.New("sent")
 
-func shout(to netip.Addr, port int, word string, by way) error {
+func sendDatagram(to netip.Addr, port int, word string, by socketOption) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1), by.choose(fd)); err != nil {
+	if err := errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1), by.set(fd)); err != nil {
 		return err
 	}
 	err = unix.Sendto(fd, []byte(word), 0, &unix.SockaddrInet4{Port: port, Addr: to.As4()})

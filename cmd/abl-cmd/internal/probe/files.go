@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockets of container engines, below /run or /var/run: whoever reaches one has the host.
+// sockets are those of container engines, below /run or /var/run. Access to one is access to the host.
 var sockets = []string{
 	"docker.sock", "containerd/containerd.sock", "docker/containerd/containerd.sock", "containerd/s", "dockershim.sock",
 	"podman/podman.sock", "crio/crio.sock", "buildkit/buildkitd.sock", "k3s/containerd/containerd.sock", "balena-engine.sock",
@@ -31,8 +31,8 @@ var plainDevices = []string{
 	"random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero",
 }
 
-// places checks what is to be seen, and what is not.
-func places(spec helper.ProbeSpec) (p sandbox.Proof) {
+// checkFiles checks which files exist and which can be written.
+func checkFiles(spec helper.ProbeSpec) (p sandbox.Proof) {
 	for _, folder := range slices.Sorted(maps.Keys(spec.Folders)) {
 		want := slices.Sorted(slices.Values(spec.Folders[folder]))
 		all := names(folder, func(string) bool { return false })
@@ -43,40 +43,40 @@ func places(spec helper.ProbeSpec) (p sandbox.Proof) {
 		own[m.Target] = true
 	}
 	for _, folder := range spec.Sealed {
-		p = append(p, sandbox.Same("writing in "+folder, refused, write(folder, own)))
+		p = append(p, sandbox.Same("writing in "+folder, refused, tryWrites(folder, own)))
 	}
 	var engines []string
 	for _, name := range sockets {
 		engines = append(engines, "/run/"+name, "/var/run/"+name)
 	}
 	return append(p,
-		sandbox.Same("what must be absent", "", there(spec.Absent)),
-		sandbox.Same("sockets of engines", "", there(engines)),
+		sandbox.Same("what must be absent", "", existing(spec.Absent)),
+		sandbox.Same("sockets of engines", "", existing(engines)),
 		sandbox.Same("further devices", "", names("/dev", func(name string) bool {
 			return slices.Contains(plainDevices, name)
 		})),
-		sandbox.Same("processes of others", "", names("/proc", known)),
+		sandbox.Same("processes of others", "", names("/proc", expectedInProc)),
 	)
 }
 
-// names lists a folder, without those that are to be there.
-func names(folder string, meant func(name string) bool) string {
+// names lists the entries of a folder that are not expected.
+func names(folder string, expected func(name string) bool) string {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return err.Error()
 	}
 	var all []string
 	for _, e := range entries {
-		if !meant(e.Name()) {
+		if !expected(e.Name()) {
 			all = append(all, e.Name())
 		}
 	}
 	return strings.Join(all, " ")
 }
 
-// there are the paths where something is. What cannot be looked at for want of
-// permission is out of the agent's sight too; any other trouble is shown.
-func there(paths []string) string {
+// existing returns the paths that exist. A path without permission counts as missing, because the
+// agent cannot access it either. Other errors are in the result.
+func existing(paths []string) string {
 	var all []string
 	for _, path := range paths {
 		_, err := os.Lstat(path)
@@ -90,8 +90,8 @@ func there(paths []string) string {
 	return strings.Join(all, ", ")
 }
 
-// openFiles are what was left open for this program but its three streams: a
-// descriptor of a folder of the host is a way out of the container.
+// openFiles returns the inherited descriptors except the three standard streams. A descriptor of a
+// folder of the host would allow an escape from the container.
 func openFiles() string {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -100,10 +100,10 @@ func openFiles() string {
 	var left []string
 	for _, e := range entries {
 		to, err := os.Readlink("/proc/self/fd/" + e.Name())
-		if err != nil || len(e.Name()) == 1 && e.Name() <= "2" { // the first is the look itself, closed by now
+		if err != nil || len(e.Name()) == 1 && e.Name() <= "2" { // ReadDir's own descriptor is closed
 			continue
 		}
-		if !strings.HasPrefix(to, "anon_inode:") && !runtimes(to) {
+		if !strings.HasPrefix(to, "anon_inode:") && !isRuntimeFile(to) {
 			left = append(left, to)
 		}
 	}
@@ -113,29 +113,28 @@ func openFiles() string {
 	return strings.Join(left, ", ")
 }
 
-// runtimes tells the files of the control group that Go's runtime keeps open, to
-// know how many processors there are.
-func runtimes(file string) bool {
+// isRuntimeFile reports whether Go's runtime keeps a file of the control group open, to read the
+// number of processors.
+func isRuntimeFile(file string) bool {
 	kept := []string{"cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us"}
 	return strings.HasPrefix(file, "/sys/fs/cgroup/") && slices.Contains(kept, filepath.Base(file))
 }
 
-// known tells what in /proc is no process, or is the container's init or this one.
-func known(name string) bool {
+// expectedInProc reports whether an entry of /proc is not a process, is process 1, or is this process.
+func expectedInProc(name string) bool {
 	return strings.Trim(name, "0123456789") != "" || name == "1" || name == fmt.Sprint(os.Getpid())
 }
 
-// refused is what every try in a sealed folder must come to.
+// refused is the expected result of a write in a sealed folder.
 const refused = "refused"
 
-// write tries to write where nothing may be written: a new file in a folder, and the
-// first files that are there, but for those that are mounts of their own. What should
-// succeed after all is taken back.
-func write(folder string, own map[string]bool) string {
+// tryWrites tries to create a file in a sealed folder and to open its first files for writing,
+// except separate mounts. It removes a file that it could create.
+func tryWrites(folder string, own map[string]bool) string {
 	const most = 16
 	fresh := filepath.Join(folder, ".abl-probe-"+rand.Text())
-	if got := open(fresh, unix.O_CREAT|unix.O_EXCL); got != refused {
-		_ = os.Remove(fresh) // who may make it may remove it
+	if got := tryOpen(fresh, unix.O_CREAT|unix.O_EXCL); got != refused {
+		_ = os.Remove(fresh)
 		return "a new file " + got
 	}
 	entries, err := os.ReadDir(folder)
@@ -147,17 +146,16 @@ func write(folder string, own map[string]bool) string {
 		if !e.Type().IsRegular() || own[path] {
 			continue
 		}
-		if got := open(path, unix.O_NONBLOCK); got != refused {
+		if got := tryOpen(path, unix.O_NONBLOCK); got != refused {
 			return fmt.Sprintf("%q %s", e.Name(), got)
 		}
 	}
 	return refused
 }
 
-// open tries to open a file for writing. A refusal differs from trouble of another kind, by
-// which nothing is known. A program that runs from a file makes it busy, which keeps
-// writers out as well.
-func open(path string, flags int) string {
+// tryOpen tries to open a file for writing. It returns refused, or another result: errors other than a
+// refusal prove nothing. ETXTBSY is a refusal: the file is a running program.
+func tryOpen(path string, flags int) string {
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0o600)
 	switch err {
 	case nil:
@@ -166,5 +164,5 @@ func open(path string, flags int) string {
 	case unix.EROFS, unix.EACCES, unix.EPERM, unix.ETXTBSY:
 		return refused
 	}
-	return "gave no answer: " + err.Error()
+	return "could not be checked: " + err.Error()
 }

@@ -20,65 +20,63 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ears listen to addresses that have to stay silent, and to whoever answers
-// datagrams: a host may do so from another of its addresses. A try counts only from
-// when it is on its way: by the time that listening begins, all are. So connections are
-// begun by the kernel's own call, which does not wait.
-type ears struct {
-	tcp, udp ear
-	tries    []attempt
+// silence checks that the host does not respond. Datagrams may come from any address, because a host
+// can respond from another of its addresses. All requests are sent before listening begins, so that
+// each one has the full waiting time. Connections use the kernel's non-blocking call.
+type silence struct {
+	tcp, udp responses
+	dials    []dial
 	conns    []*net.UDPConn
 }
 
-// ear is what came of one protocol's addresses.
-type ear struct {
+// responses are the responses over one protocol.
+type responses struct {
 	sync.Mutex
 	word            string
 	asked, accepted int
-	heard           []string
+	received        []string
 }
 
-// attempt is a connection that was begun.
-type attempt struct {
+// dial is a connection that was started.
+type dial struct {
 	at   netip.AddrPort
 	fd   int
 	file *os.File // of fd
 }
 
-// newEars tries every address and waits for none.
-func newEars(spec *helper.ProbeNet) *ears {
-	e := &ears{tcp: ear{word: spec.Word}, udp: ear{word: spec.Word}}
+// newSilence sends a request to every address and does not wait.
+func newSilence(spec *helper.ProbeNet) *silence {
+	e := &silence{tcp: responses{word: spec.Word}, udp: responses{word: spec.Word}}
 	for _, at := range e.tcp.targets(spec.TCP, spec.Port) {
 		e.connect(at)
 	}
-	from := map[bool]*net.UDPConn{} // by whether it is of IPv4; there may be no such family
+	from := map[bool]*net.UDPConn{} // true for IPv4; a family may be missing
 	for network, four := range map[string]bool{"udp4": true, "udp6": false} {
-		if conn, err := elsewhere(network, spec.Asks); err == nil {
+		if conn, err := listenUDP(network, spec.Asks); err == nil {
 			from[four], e.conns = conn, append(e.conns, conn)
 		}
 	}
 	for _, at := range e.udp.targets(spec.UDP, spec.Asks) {
 		if conn := from[at.Addr().Is4()]; conn != nil {
-			_, _ = conn.WriteToUDPAddrPort([]byte(spec.Word), at) // what the kernel refuses to send is silence
+			_, _ = conn.WriteToUDPAddrPort([]byte(spec.Word), at) // a refused datagram counts as silence
 		}
 	}
 	return e
 }
 
-// elsewhere listens at a port that is not asked: a question to all of a network comes
-// back to its sender, who would hear the word from itself.
-func elsewhere(network, asked string) (*net.UDPConn, error) {
+// listenUDP listens on a port other than the port asked. On that port it would receive its own
+// broadcasts.
+func listenUDP(network, asked string) (*net.UDPConn, error) {
 	conn, err := net.ListenUDP(network, nil)
 	if err != nil || !strings.HasSuffix(conn.LocalAddr().String(), ":"+asked) {
 		return conn, err
 	}
-	defer conn.Close() // when another port is taken
+	defer conn.Close() // after the next call, which gets another port
 	return net.ListenUDP(network, nil)
 }
 
-// targets are the addresses that are known, and every one at which the host may be on
-// this network.
-func (e *ear) targets(known []string, port string) (all []netip.AddrPort) {
+// targets returns the known addresses, and all addresses that the host may have on this network.
+func (e *responses) targets(known []string, port string) (all []netip.AddrPort) {
 	known = slices.Clone(known)
 	if port != "" {
 		for _, host := range neighbours() {
@@ -92,15 +90,15 @@ func (e *ear) targets(known []string, port string) (all []netip.AddrPort) {
 		if at, err := netip.ParseAddrPort(text); err == nil {
 			all = append(all, netip.AddrPortFrom(at.Addr().Unmap(), at.Port()))
 		} else {
-			e.heard = append(e.heard, text+" is no address")
+			e.received = append(e.received, text+" is not an address")
 		}
 	}
 	return all
 }
 
-// connect begins a connection. An address that the kernel refuses at once, or of a
-// family that is not here, is silent.
-func (e *ears) connect(at netip.AddrPort) {
+// connect starts a connection. An address counts as silent if the kernel refuses it immediately or
+// lacks its family.
+func (e *silence) connect(at netip.AddrPort) {
 	family, to := socketAddress(at)
 	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -110,7 +108,7 @@ func (e *ears) connect(at netip.AddrPort) {
 		unix.Close(fd)
 		return
 	}
-	e.tries = append(e.tries, attempt{at, fd, os.NewFile(uintptr(fd), at.String())})
+	e.dials = append(e.dials, dial{at, fd, os.NewFile(uintptr(fd), at.String())})
 }
 
 func socketAddress(at netip.AddrPort) (family int, to unix.Sockaddr) {
@@ -124,14 +122,13 @@ func socketAddress(at netip.AddrPort) (family int, to unix.Sockaddr) {
 	return unix.AF_INET6, six
 }
 
-// listen hears what is said until a time. A connection that was accepted by then
-// is listened to for a while longer.
-func (e *ears) listen(until time.Time) {
+// listen reads responses until a time. It reads accepted connections a while longer.
+func (e *silence) listen(until time.Time) {
 	if soon := time.Now().Add(least); until.Before(soon) {
-		until = soon // a peer may have taken long: what was said meanwhile is there to be read
+		until = soon // if a peer was slow, the responses since then are in the buffers
 	}
 	var all sync.WaitGroup
-	for _, t := range e.tries {
+	for _, t := range e.dials {
 		all.Go(func() { e.tcp.stream(t, until) })
 	}
 	for _, conn := range e.conns {
@@ -140,17 +137,17 @@ func (e *ears) listen(until time.Time) {
 	all.Wait()
 }
 
-func (e *ear) stream(t attempt, until time.Time) {
+func (e *responses) stream(t dial, until time.Time) {
 	defer t.file.Close()
 	buf := make([]byte, maxWord)
 	if err := t.file.SetReadDeadline(until); err != nil {
-		e.hear(t.at, []byte("cannot listen: "+err.Error()))
+		e.add(t.at, []byte("cannot listen: "+err.Error()))
 		return
 	}
 	n, err := t.file.Read(buf)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		if _, err := unix.Getpeername(t.fd); err != nil {
-			return // nobody is there
+			return // not connected
 		}
 		_ = t.file.SetReadDeadline(until.Add(talking))
 		n, err = t.file.Read(buf)
@@ -160,43 +157,43 @@ func (e *ear) stream(t attempt, until time.Time) {
 		e.accepted++
 		e.Unlock()
 	}
-	e.hear(t.at, buf[:max(n, 0)])
+	e.add(t.at, buf[:max(n, 0)])
 }
 
-func (e *ear) datagrams(conn *net.UDPConn, until time.Time) {
+func (e *responses) datagrams(conn *net.UDPConn, until time.Time) {
 	defer conn.Close()
 	buf := make([]byte, maxWord)
 	err := conn.SetReadDeadline(until)
 	for !errors.Is(err, os.ErrDeadlineExceeded) {
 		var n int
 		var from netip.AddrPort
-		if n, from, err = conn.ReadFromUDPAddrPort(buf); err == nil { // else some address refused
-			e.hear(from, buf[:n])
+		if n, from, err = conn.ReadFromUDPAddrPort(buf); err == nil { // an error means that an address refused
+			e.add(from, buf[:n])
 		}
 	}
 }
 
-// hear keeps what was said, once.
-func (e *ear) hear(at netip.AddrPort, said []byte) {
+// add records a response once.
+func (e *responses) add(at netip.AddrPort, said []byte) {
 	e.Lock()
 	defer e.Unlock()
 	text := fmt.Sprintf("%s said %q", at, said)
 	if string(said) == e.word {
 		text = at.String() + " said the word"
 	}
-	if len(said) > 0 && !slices.Contains(e.heard, text) {
-		e.heard = append(e.heard, text)
+	if len(said) > 0 && !slices.Contains(e.received, text) {
+		e.received = append(e.received, text)
 	}
 }
 
 // check returns the result.
-func (e *ear) check(name string) sandbox.Check {
+func (e *responses) check(name string) sandbox.Check {
 	switch want := fmt.Sprintf("%s at %d addresses", quiet, e.asked); {
 	case e.asked == 0:
-		return sandbox.Check{Name: name, Want: quiet, Got: "unchecked: no address of it is known"}
-	case len(e.heard) > 0:
-		slices.Sort(e.heard)
-		return sandbox.Check{Name: name, Want: want, Got: strings.Join(e.heard, ", ")}
+		return sandbox.Check{Name: name, Want: quiet, Got: "unchecked: its addresses are unknown"}
+	case len(e.received) > 0:
+		slices.Sort(e.received)
+		return sandbox.Check{Name: name, Want: want, Got: strings.Join(e.received, ", ")}
 	case e.accepted > 0:
 		got := fmt.Sprintf("%s, though %d of them accept connections", quiet, e.accepted)
 		return sandbox.Check{Name: name, Want: want, Got: got, OK: true}
