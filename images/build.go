@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	tidyTime  = 30 * time.Second // for what must be removed although the caller has gone
-	staleTime = time.Hour        // a stage this old belongs to no build that still runs
+	tidyTime  = 30 * time.Second // to remove stages after the build was cancelled
+	staleTime = time.Hour        // age of a stage whose build cannot be running
 )
 
 // build makes one image.
@@ -41,7 +41,7 @@ func (m *Maker) build(ctx context.Context, r recipe, labels map[string]string) e
 	network := m.networkOf(r)
 	failed := m.attempt(ctx, r, files, network, args)
 	if failed != nil && failed.says(noNames) && network == "" && r.name != projectImage && ctx.Err() == nil {
-		m.say("%s: the engine's own network finds no names; trying with the host's", r.name)
+		m.say("%s: the engine's network cannot resolve names; trying the host's network", r.name)
 		failed = m.attempt(ctx, r, files, "host", args)
 	}
 	switch {
@@ -49,7 +49,7 @@ func (m *Maker) build(ctx context.Context, r recipe, labels map[string]string) e
 		m.say("%s: made after %.1fs", r.name, time.Since(begun).Seconds())
 		return nil
 	case ctx.Err() != nil:
-		return ctx.Err() // given up, not failed
+		return ctx.Err() // cancelled, not failed
 	}
 	m.showFailed(r.name, failed)
 	return failed
@@ -70,9 +70,8 @@ func (m *Maker) buildable(ctx context.Context, r recipe) error {
 	return nil
 }
 
-// networkOf is what the steps of a build reach. Another project's Dockerfile gets
-// this machine's own network only by a setting of the user, because its output may be
-// hostile.
+// networkOf returns the network of a build's steps. A project's Dockerfile may be hostile: it gets the
+// host's network only if the user sets network.builds.
 func (m *Maker) networkOf(r recipe) string {
 	switch {
 	case !r.network:
@@ -80,13 +79,14 @@ func (m *Maker) networkOf(r recipe) string {
 	case r.name == projectImage && m.Host:
 		return "host"
 	case r.name != projectImage && proxyIsLocal(m.Env):
-		// A proxy on this machine's loopback is not there from the engine's bridge.
+		// The engine's bridge cannot reach a proxy on this machine's loopback.
 		return "host"
 	}
 	return ""
 }
 
-// prepare completes a recipe's context and arguments with what is no part of its hash.
+// prepare returns a recipe's build context and arguments, with the parts that its hash does not cover:
+// labels, proxies, registries and certificates.
 func (m *Maker) prepare(r recipe, labels map[string]string, id string) ([]entry, map[string]string, error) {
 	files, text := slices.Clone(r.files), r.dockerfile()
 	if trusted := (cacerts.Finder{Env: m.Env, Extra: cmp.Or(m.CACert, m.Env("ABL_CA_CERT"))}); r.name == projectImage && trusted.Own() {
@@ -125,11 +125,11 @@ func (m *Maker) prepare(r recipe, labels map[string]string, id string) ([]entry,
 
 func (m *Maker) attempt(ctx context.Context, r recipe, files []entry, network string, args map[string]string) *BuildError {
 	reader, writer := io.Pipe()
-	defer reader.Close() // an engine that refuses early leaves the packer writing
+	defer reader.Close() // stops the goroutine if the engine refuses the build early
 	go func() { writer.CloseWithError(pack(writer, files)) }()
 	out := output{name: r.name, m: m}
 	b := sandbox.ImageBuild{Ref: r.ref, Network: network, Args: args}
-	if r.name == projectImage { // abl's own need no more than the classic builder has
+	if r.name == projectImage { // the classic builder is enough for abl's own Dockerfiles
 		b.BuildKit, b.Images = true, imagesOf(r.dockerfile())
 	}
 	if err := m.Engine.Build(ctx, reader, b, out.line); err != nil {
@@ -139,8 +139,7 @@ func (m *Maker) attempt(ctx context.Context, r recipe, files []entry, network st
 	return nil
 }
 
-// sweep removes the stages of a build: they hold the certificates that no
-// image may keep. What a killed abl left goes once it is old.
+// sweep removes the stages of a build, which contain certificates, and old stages of killed builds.
 func (m *Maker) sweep(ctx context.Context, id string) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
 	defer cancel()
@@ -158,7 +157,7 @@ func (m *Maker) sweep(ctx context.Context, id string) {
 	}
 }
 
-// stale reads the time out of a stage's label; one that has none is nobody's.
+// stale reports whether a stage is old, by the time in its label. A label without a time counts as old.
 func stale(stage string, now time.Time) bool {
 	begun, _, _ := strings.Cut(stage, "-")
 	seconds, err := strconv.ParseInt(begun, 10, 64)
@@ -166,15 +165,15 @@ func stale(stage string, now time.Time) bool {
 }
 
 const (
-	mostLines = 2000 // of a step's output are kept
-	tailLines = 20   // of them are shown where a file has them all
-	lineRunes = 400  // of one of them
-	stepRunes = 100  // of a step's command
-	noticed   = 500 * time.Millisecond
+	mostLines = 2000                   // last lines of a step's output to keep
+	tailLines = 20                     // last lines to show if a file has all
+	lineRunes = 400                    // length of a line
+	stepRunes = 100                    // length of a step's command
+	noticed   = 500 * time.Millisecond // steps that take longer are reported
 )
 
-// output follows what a build prints. Who watches sees the step under way, and how long it took
-// when it is over; what that step printed is kept.
+// output processes the output of a build. It reports the current step as progress, reports the time of
+// finished steps, and keeps the lines of the current step.
 type output struct {
 	m     *Maker
 	name  string
@@ -200,14 +199,14 @@ func (o *output) line(raw string) {
 	o.lines = append(o.lines, line)
 }
 
-// ended tells how long a step took, unless it took none to speak of.
+// ended reports how long the current step took, if that is long enough.
 func (o *output) ended() {
 	if took := time.Since(o.begun); o.step != "" && took >= noticed {
 		o.m.say("%s %.1fs", o.step, took.Seconds())
 	}
 }
 
-// showFailed shows what the failed step of a build printed: all of it where no file has it.
+// showFailed prints the output of the failed step: its end if a file has the rest, all of it otherwise.
 func (m *Maker) showFailed(image string, failed *BuildError) {
 	shown := failed.Lines
 	if m.Keep != nil {
@@ -221,27 +220,27 @@ func (m *Maker) showFailed(image string, failed *BuildError) {
 	}
 }
 
-// clean makes a line of another program fit for one line of a terminal.
+// clean returns a line of another program's output that is safe to print, and at most lineRunes long.
 func clean(raw string) string { return wording.Cut(redact.Line(raw), lineRunes) }
 
 // BuildError is a build that failed. It wraps its cause and sandbox.ErrNoImage.
 type BuildError struct {
 	Ref   string
-	Lines []string // what the failed step printed, each fit for a terminal
-	File  string   // that has them, too; "" for none
+	Lines []string // output of the failed step, safe to print
+	File  string   // path of a file with the lines, may be ""
 	cause error
 }
 
 func (e *BuildError) last(most int) []string { return e.Lines[max(0, len(e.Lines)-most):] }
 
-// Error gives the cause, what the build printed last, and where all of it is.
+// Error returns the cause, the last lines of the output, the file with the rest, and a hint.
 func (e *BuildError) Error() string {
 	s := fmt.Sprintf("cannot build image %q: %s", e.Ref, redact.Line(e.cause.Error()))
 	for _, line := range e.last(5) {
 		s += "\n  | " + line
 	}
 	if e.File != "" {
-		s += "\nall that the step printed is in " + e.File
+		s += "\nthe whole output of the step is in " + e.File
 	}
 	for _, h := range hints {
 		if e.says(h.words) {
@@ -251,7 +250,7 @@ func (e *BuildError) Error() string {
 	return s
 }
 
-// Unwrap lets a caller tell a cancelled build and see that an image is missing.
+// Unwrap returns the cause and sandbox.ErrNoImage.
 func (e *BuildError) Unwrap() []error { return []error{e.cause, sandbox.ErrNoImage} }
 
 func (e *BuildError) says(words []string) bool {
@@ -259,69 +258,70 @@ func (e *BuildError) says(words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(all, word) })
 }
 
-// noNames are the words of a build that found no names, or no bridge to ask over.
+// noNames are messages of builds that could not resolve names, or that have no bridge.
 var noNames = []string{
 	"Temporary failure resolving", "Temporary failure in name resolution", "EAI_AGAIN", "ENOTFOUND",
 	"Could not resolve", "could not find bridge", "network bridge not found",
 }
 
-// hints say what a person can do, where abl knows it.
+// hints are fixes for known messages of failed builds.
 var hints = []struct {
 	words []string
 	hint  string
 }{
 	{[]string{"SELF_SIGNED_CERT", "UNABLE_TO_GET_ISSUER", "UNABLE_TO_VERIFY", "certificate verify failed",
 		"certificate signed by unknown"},
-		"a proxy seems to re-sign TLS here: name the certificate of its authority with --ca-cert FILE or ABL_CA_CERT"},
+		"a proxy seems to intercept TLS: name the file of its CA certificate with --ca-cert or ABL_CA_CERT"},
 	{[]string{"unknown instruction", "Unknown instruction"},
 		"if the Dockerfile has heredocs (<<EOF), begin it with the line `# syntax=docker/dockerfile:1`, or update Docker"},
 	{[]string{"pull access denied", "unauthorized", "401 Unauthorized", "no basic auth credentials",
 		"authentication required"},
 		"a registry refused an image that the Dockerfile names: run `docker login HOST`; abl uses the credentials of your Docker config"},
-	{[]string{"no space left on device"}, "the engine's disk is full: `docker system df` shows what takes it"},
-	{noNames, "builds find no network: set HTTPS_PROXY and HTTP_PROXY, or bring the images with `abl images load FILE`; " +
-		"a Dockerfile of your own may use this machine's network when you say so (network.builds: host)"},
+	{[]string{"no space left on device"}, "the engine's disk is full: `docker system df` shows its use"},
+	{noNames, "builds have no network: set HTTPS_PROXY and HTTP_PROXY, or load the images with `abl images load FILE`; " +
+		"network.builds: host builds your own Dockerfile on this machine's network"},
 }
 
-// How long a registry may stay silent. One that cannot be reached at all is
-// given up soon; a slow one is not, as long as something moves.
+// Time limits for a registry until its first progress line, and between two of them. A slow registry
+// that makes progress has no limit.
 const (
 	firstSign = 15 * time.Second
 	nextSign  = time.Minute
 )
 
-var errSilent = errors.New("no sign of life from the registry")
+var errSilent = errors.New("the registry does not respond")
 
-// waysToABase are what a person can do where no registry answers.
-const waysToABase = "do one of these: `abl images load FILE` with a file that `abl images save` wrote elsewhere; " +
-	"let the engine reach a registry (its own proxy or mirror setting); " +
-	"run scripts/base.sh of abl's repository as root on Debian or Ubuntu, which makes a base"
+// waysToABase are the user's options without a registry.
+const waysToABase = "do one of these: run `abl images load FILE` with a file that `abl images save` wrote elsewhere; " +
+	"give the engine a proxy or a registry mirror; " +
+	"run scripts/base.sh of abl's repository as root on Debian or Ubuntu, which makes a base image"
 
-// makeBase stands on the registry's Debian where a registry answers, and else on the
-// one that scripts/base.sh imported.
+// makeBase builds the base image on the registry's Debian image or, if no registry responds, on the one
+// that scripts/base.sh imported. It returns the reference and labels of the new image.
 func (m *Maker) makeBase(ctx context.Context, s seen) (ref string, labels map[string]string, err error) {
 	r := baseRecipe(s.arch)
 	origin, err := m.pull(ctx)
 	r.parent = origin
 	if _, imported := s.labels[mirrorBase]; err != nil && imported && ctx.Err() == nil {
-		m.say("base: no registry answers; standing on %s", mirrorBase)
+		m.say("base: no registry responds; using %s", mirrorBase)
 		r.parent, origin, err = mirrorBase, fromMirror, nil
 	}
 	switch {
 	case ctx.Err() != nil:
 		return "", nil, ctx.Err()
 	case err != nil:
-		return "", nil, fmt.Errorf("%w: no base image: no registry answers (%s); %s", sandbox.ErrNoImage,
+		return "", nil, fmt.Errorf("%w: no base image: no registry responds (%s); %s", sandbox.ErrNoImage,
 			redact.Line(err.Error()), waysToABase)
 	}
 	r = r.sealed(s.arch)
 	labels = r.labels()
-	// What stands upon it inherits where it came from.
+	// The images on top of it inherit these labels.
 	labels[labelBase], labels[labelRecipe], labels[labelOrigin] = r.ref, s.recipe, origin
 	return r.ref, labels, m.build(ctx, r, labels)
 }
 
-// pull gives up on a registry that shows no sign of life.
+// pull pulls the registry's Debian image and returns its digest. It fails if the registry does not
+// respond within firstSign, or stops for nextSign.
 func (m *Maker) pull(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

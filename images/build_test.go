@@ -118,11 +118,11 @@ func TestCertificates(t *testing.T) {
 		"second-usual-name": {
 			env:  []string{"NODE_EXTRA_CA_CERTS", bad, "SSL_CERT_FILE", other},
 			want: testCert("three"),
-			said: "not trusting",
+			said: "ignored the certificates",
 		},
 		"key-alone":          {flag: bad, err: "no PEM certificate"},
 		"missing":            {flag: filepath.Join(dir, "away"), err: "--ca-cert"},
-		"missing-by-default": {env: []string{"SSL_CERT_FILE", filepath.Join(dir, "away")}, said: "not trusting"},
+		"missing-by-default": {env: []string{"SSL_CERT_FILE", filepath.Join(dir, "away")}, said: "ignored the certificates"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var said strings.Builder
@@ -300,7 +300,7 @@ func TestFailedStepIsShownInFull(t *testing.T) {
 
 func TestHints(t *testing.T) {
 	for line, want := range map[string]string{
-		"npm error code SELF_SIGNED_CERT_IN_CHAIN": "--ca-cert FILE",
+		"npm error code SELF_SIGNED_CERT_IN_CHAIN": "--ca-cert or ABL_CA_CERT",
 		"Err: Temporary failure resolving 'x'":     "HTTPS_PROXY",
 		"write /x: no space left on device":        "disk is full",
 		"npm error 404":                            "",

@@ -10,12 +10,12 @@ import (
 	"abl/internal/cacerts"
 )
 
-// certificates gives the authorities that downloads of a build trust beside
-// the public ones, or nothing. Only certificates go on: a file may hold a key too.
+// certificates returns the CA certificates that downloads trust in addition to the public ones, or nil. It
+// reads only certificates: the file may also contain a key.
 func (m *Maker) certificates() ([]byte, error) {
 	for _, from := range []struct {
 		name, path string
-		named      bool // by a person, for this
+		named      bool // the user named the file for builds
 	}{
 		{"--ca-cert", m.CACert, true}, {"ABL_CA_CERT", m.Env("ABL_CA_CERT"), true},
 		{"NODE_EXTRA_CA_CERTS", m.Env("NODE_EXTRA_CA_CERTS"), false}, {"SSL_CERT_FILE", m.Env("SSL_CERT_FILE"), false},
@@ -31,14 +31,13 @@ func (m *Maker) certificates() ([]byte, error) {
 		case from.named:
 			return nil, fmt.Errorf("cannot use the certificates of %s: %w", from.name, err)
 		}
-		m.say("not trusting the certificates of %s: %v", from.name, err)
+		m.say("ignored the certificates of %s: %v", from.name, err)
 	}
 	return nil, nil
 }
 
-// proxyArgs gives abl's proxies to a build, in both spellings: programs differ. An
-// engine hands these arguments to every build step without keeping them in the image or
-// its history.
+// proxyArgs returns abl's proxies as build arguments, in upper and lower case because programs differ.
+// Engines pass these arguments to each step and store them neither in the image nor in its history.
 func proxyArgs(env func(string) string) map[string]string {
 	args := map[string]string{}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {
@@ -49,7 +48,7 @@ func proxyArgs(env func(string) string) map[string]string {
 	return args
 }
 
-// goProxy is the first module proxy of the user's settings, and the public one otherwise.
+// goProxy returns the first module proxy in GOPROXY, or the public one.
 func goProxy(env func(string) string) string {
 	for _, entry := range strings.FieldsFunc(env("GOPROXY"), func(r rune) bool { return r == ',' || r == '|' }) {
 		if strings.HasPrefix(entry, "http") {
@@ -59,13 +58,13 @@ func goProxy(env func(string) string) string {
 	return "https://proxy.golang.org"
 }
 
-// npmRegistry is the user's registry of npm packages, and the public one otherwise.
+// npmRegistry returns the user's npm registry, or the public one.
 func npmRegistry(env func(string) string) string {
 	named := cmp.Or(env("npm_config_registry"), env("NPM_CONFIG_REGISTRY"))
 	return strings.TrimRight(cmp.Or(named, "https://registry.npmjs.org"), "/")
 }
 
-// proxyIsLocal tells a proxy that only this machine's own loopback reaches.
+// proxyIsLocal reports whether a proxy is on this machine's loopback.
 func proxyIsLocal(env func(string) string) bool {
 	args := proxyArgs(env)
 	for _, proxy := range []string{args["HTTP_PROXY"], args["HTTPS_PROXY"]} {

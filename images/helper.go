@@ -12,14 +12,14 @@ import (
 	"abl/internal/helper"
 )
 
-// ErrHelper says that a program of abl's own that runs in a box is missing or cannot run there.
-var ErrHelper = errors.New("a program of abl's own cannot be used")
+// ErrHelper means that abl-cmd or abl-gateway is missing or cannot run in a container.
+var ErrHelper = errors.New("cannot use abl-cmd or abl-gateway")
 
-// variables may each name a program of abl's own that goes into images.
+// variables are the environment variables that name abl's programs for images.
 var variables = map[string]string{helper.HelperCmd: "ABL_HELPER", helper.Gateway: "ABL_GATEWAY"}
 
-// find gives a program's path: in the environment, beside this program, where a release has
-// one for each architecture. An installed program may be a link.
+// find returns a program's path: from the environment, or next to this program, where a release has a
+// file per architecture.
 func (m *Maker) find(name, arch string) (string, error) {
 	path := m.Env(variables[name])
 	if path == "" {
@@ -38,7 +38,7 @@ func (m *Maker) find(name, arch string) (string, error) {
 	return path, nil
 }
 
-// read reads a program as a member of a build context, checked for the engine's architecture.
+// read returns a program as an entry of a build context. It fails if the engine cannot run it.
 func (m *Maker) read(name, arch string) (entry, error) {
 	path, err := m.find(name, arch)
 	if err != nil {
@@ -58,12 +58,12 @@ func (m *Maker) read(name, arch string) (entry, error) {
 	return bytesEntry("root/abl/bin/"+name, 0o755, data), nil
 }
 
-// checkStatic wants an ELF program for arch that needs no loader: the holder's
-// image has none, and an agent's may have another C library.
+// checkStatic fails unless program is a static ELF program for arch. The holder's image has no loader, and
+// an agent's image may have another C library.
 func checkStatic(program []byte, arch string) error {
 	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {
-		return fmt.Errorf("is no Linux program: %w", err)
+		return fmt.Errorf("is not a Linux program: %w", err)
 	}
 	machine := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]
 	if f.Machine != machine {
@@ -77,7 +77,7 @@ func checkStatic(program []byte, arch string) error {
 	return nil
 }
 
-// files is what an image of a program of abl's holds: the program under all its names.
+// files returns the build context of an image with a program of abl, under all its names.
 func (e entry) files(context string, names ...string) []entry {
 	files := append(embedded(context), dirEntry("root", 0o755), dirEntry("root/abl", 0o755),
 		dirEntry("root/abl/bin", 0o755), e)
@@ -87,7 +87,7 @@ func (e entry) files(context string, names ...string) []entry {
 	return files
 }
 
-// helperNames are those under which the helper is started in addition to its own.
+// helperNames are further names of the helper.
 var helperNames = []string{
 	helper.HelperRun, helper.HelperAgent, helper.HelperACP, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe, helper.HelperKill,
 }
@@ -95,7 +95,7 @@ var helperNames = []string{
 // runPrefix begins the name of an image with the helper on top.
 const runPrefix = "run-"
 
-// runRecipe puts the helper on top of an image, with the places where mounts go.
+// runRecipe returns the recipe for the helper and the mount points on top of an image.
 func runRecipe(below recipe, file entry) recipe {
 	files := file.files("run", helperNames...)
 	places := []string{"abl/in", "abl/out", "abl/empty", "abl/user", "workspace", "home", "home/agent", "usr", "usr/local",
@@ -107,16 +107,15 @@ func runRecipe(below recipe, file entry) recipe {
 	return recipe{name: runPrefix + below.name, parent: below.ref, files: files}
 }
 
-// holderRecipe is the helper, the place of a door, in which each of abl's users may make
-// sockets, and the place of a record.
+// holderRecipe returns the recipe for the helper with the folder of the proxy sockets, which every user
+// can write, and the folder of records.
 func holderRecipe(file entry) recipe {
 	files := append(file.files(holderImage, helperNames...),
 		dirEntry("root/abl/in", 0o755), dirEntry("root/abl/out", 0o755), dirEntry("root"+helper.Door, 0o777))
 	return recipe{name: holderImage, files: files}
 }
 
-// gatewayRecipe is the gateway's program and nothing else: no shell, no
-// certificates, no file of a system.
+// gatewayRecipe returns the recipe of an image that contains only the gateway's program.
 func gatewayRecipe(file entry) recipe {
 	return recipe{name: gatewayImage, files: file.files(gatewayImage)}
 }

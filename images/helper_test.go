@@ -27,7 +27,7 @@ func TestHelperMustBeStatic(t *testing.T) {
 		"link-to-it": {link, ""},
 		"dynamic":    {file("dynamic", staticELF("amd64", true)), "CGO_ENABLED=0"},
 		"other-arch": {file("arm", staticELF("arm64", false)), "GOARCH=amd64"},
-		"script":     {file("script", []byte("#!/bin/sh\n")), "no Linux program"},
+		"script":     {file("script", []byte("#!/bin/sh\n")), "not a Linux program"},
 		"missing":    {filepath.Join(dir, "away"), "make build"},
 		"folder":     {dir, "is a directory"},
 	} {

@@ -21,7 +21,7 @@ const (
 	maxFiles   = 20000
 )
 
-// projectRecipe reads a project's own Dockerfile and the folder it stands in.
+// projectRecipe returns the recipe of a project's Dockerfile and its folder.
 func projectRecipe(path, parent string) (recipe, error) {
 	text, err := readSmall(path)
 	if err == nil {
@@ -44,9 +44,8 @@ func readSmall(path string) (string, error) {
 	return string(text), err
 }
 
-// folder gives what stands in a folder as a build context. Links stay links,
-// what is neither file, folder nor link is left out, and so are Dockerfiles:
-// the Builder's would otherwise be rebuilt when the Verifier's changes.
+// folder returns the files, folders and links of a folder as a build context. It omits Dockerfiles:
+// otherwise a change of the Verifier's would rebuild the Builder's image.
 func folder(root string) (files []entry, err error) {
 	var total int64
 	err = walk(root, func(path, name string, d fs.DirEntry) error {
@@ -72,16 +71,16 @@ func folder(root string) (files []entry, err error) {
 			return nil
 		}
 		if files = append(files, e); total > maxContext || len(files) > maxFiles {
-			return fmt.Errorf("more than %d MB or %d files: name what is not needed in .dockerignore, "+
-				"or move the Dockerfile to a folder of its own", maxContext>>20, maxFiles)
+			return fmt.Errorf("more than %d MB or %d files: exclude unneeded files in .dockerignore, "+
+				"or move the Dockerfile to a separate folder", maxContext>>20, maxFiles)
 		}
 		return err
 	})
 	return files, err
 }
 
-// walk visits what stands in a folder but for what .dockerignore and isDockerfile
-// leave out. It follows no link.
+// walk calls visit for the entries of a folder, except those that .dockerignore or isDockerfile exclude.
+// It follows no link.
 func walk(root string, visit func(path, name string, d fs.DirEntry) error) error {
 	skip, err := readIgnore(filepath.Join(root, ".dockerignore"))
 	if err != nil {
@@ -104,7 +103,7 @@ func walk(root string, visit func(path, name string, d fs.DirEntry) error) error
 	})
 }
 
-// readIgnore reads a .dockerignore; without one nothing is left out.
+// readIgnore reads a .dockerignore. If the file does not exist, no path matches.
 func readIgnore(name string) (*patternmatcher.PatternMatcher, error) {
 	text, err := readSmall(name)
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
@@ -122,17 +121,16 @@ func isDockerfile(name string) bool {
 	return name == dockerfileName || strings.HasSuffix(name, "."+dockerfileName) || name == ".dockerignore"
 }
 
-// ErrDockerfile says that a project's own Dockerfile or its folder cannot be used.
-var ErrDockerfile = errors.New("the project's Dockerfile cannot be used")
+// ErrDockerfile means that a project's Dockerfile or its folder cannot be used.
+var ErrDockerfile = errors.New("cannot use the project's Dockerfile")
 
 const (
-	dockerfileName = "Dockerfile" // what the engine reads in every context of abl's
+	dockerfileName = "Dockerfile" // in every build context
 	maxDockerfile  = 1 << 20      // bytes
 )
 
-// checkDockerfile wants a Dockerfile that extends abl's image: it begins with
-// ARG ABL_IMAGE and FROM ${ABL_IMAGE}, and its last stage stands on that image,
-// straight or through earlier stages.
+// checkDockerfile fails unless a Dockerfile extends abl's image: it begins with ARG ABL_IMAGE and
+// FROM ${ABL_IMAGE}, and its last stage is based on that image, directly or through earlier stages.
 func checkDockerfile(text string) error {
 	all := instructions(text)
 	own := map[string]bool{"$ABL_IMAGE": true, "${ABL_IMAGE}": true}
@@ -140,21 +138,21 @@ func checkDockerfile(text string) error {
 	if !begins || len(all[1]) < 2 || all[1][0] != "FROM" || !own[all[1][1]] {
 		return errors.New("want \"ARG ABL_IMAGE\" and \"FROM ${ABL_IMAGE}\" as the first instructions")
 	}
-	stands := false
+	based := false
 	for _, words := range all {
 		if words[0] != "FROM" {
 			continue
 		}
-		stands = len(words) > 1 && (own[words[1]] || own[strings.ToLower(words[1])])
+		based = len(words) > 1 && (own[words[1]] || own[strings.ToLower(words[1])])
 		if len(words) == 4 && strings.EqualFold(words[2], "AS") {
-			own[strings.ToLower(words[3])] = stands
+			own[strings.ToLower(words[3])] = based
 		}
 	}
 	switch {
 	case strings.HasSuffix(strings.TrimSpace(text), `\`):
-		return errors.New("its last line is continued by nothing")
-	case !stands:
-		return errors.New("its last stage does not stand on ${ABL_IMAGE}, so that the agent would be missing")
+		return errors.New("its last line ends with a backslash")
+	case !based:
+		return errors.New("its last stage is not based on ${ABL_IMAGE}, so the agent would be missing")
 	}
 	return nil
 }
@@ -182,8 +180,8 @@ func trusting(text string) string {
 	return out.String()
 }
 
-// instructions are the words of each line of a Dockerfile. A continuation line
-// is an instruction of its own here: no instruction that is looked for is written that way.
+// instructions returns the words of each line of a Dockerfile. It treats a continuation line as a separate
+// instruction, because callers look only for instructions on one line.
 func instructions(text string) (all [][]string) {
 	for line := range strings.Lines(text) {
 		if words := strings.Fields(line); len(words) > 0 && words[0][0] != '#' {
@@ -199,13 +197,13 @@ const (
 	envFile = ".env"
 )
 
-// CheckContext refuses a Dockerfile whose folder, which the engine gets whole, holds
-// or lies in what agents write (written), what abl keeps, or .env: a build runs as
-// root on a network. Contexts may lie in .abl/images.
+// CheckContext refuses a Dockerfile whose folder contains or is in a folder that agents write (written),
+// .abl or .env. The engine gets the whole folder, and a build runs as root on a network. Folders in
+// .abl/images are allowed.
 func CheckContext(root, dockerfile string, written ...string) error {
 	folder, err := filepath.EvalSymlinks(filepath.Dir(dockerfile))
 	if err != nil {
-		return nil // who reads it says what is wrong
+		return nil // projectRecipe reports this error
 	}
 	rel := func(path string) string {
 		short, err := filepath.Rel(root, path)
@@ -218,19 +216,19 @@ func CheckContext(root, dockerfile string, written ...string) error {
 	file, _ := filepath.EvalSymlinks(dockerfile)
 	for _, path := range []string{file, folder} {
 		if place := k.over(path); place != "" {
-			return fmt.Errorf("cannot build an image from %q: it lies in %q", rel(dockerfile), rel(place))
+			return fmt.Errorf("cannot build an image from %q: it is in %q", rel(dockerfile), rel(place))
 		}
 	}
 	return walk(folder, func(path, _ string, d fs.DirEntry) error {
 		if k.is(path, d) {
-			return fmt.Errorf("cannot build an image from %q: its folder, which the engine gets whole, holds %q",
+			return fmt.Errorf("cannot build an image from %q: the engine would get its whole folder, which contains %q",
 				rel(dockerfile), rel(path))
 		}
 		return nil
 	})
 }
 
-// kept are the places, without a link in them, of which nothing goes to the engine.
+// kept are the paths, without links, that the engine must not get.
 type kept struct {
 	own    string // abl's folder
 	places map[string]fs.FileInfo
@@ -241,7 +239,7 @@ func newKept(root string, written []string) kept {
 	for _, path := range append(slices.Clone(written), k.own, filepath.Join(root, envFile)) {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
-			continue // it is not there
+			continue // does not exist
 		}
 		if info, err := os.Stat(real); err == nil {
 			k.places[real] = info
@@ -250,7 +248,7 @@ func newKept(root string, written []string) kept {
 	return k
 }
 
-// over is the place that a path is or lies in, "" for none.
+// over returns the place that is or contains a path, "" if there is no such place.
 func (k kept) over(path string) string {
 	for place := range k.places {
 		if below(path, place) && !(place == k.own && below(path, filepath.Join(k.own, "images"))) {
@@ -260,8 +258,8 @@ func (k kept) over(path string) string {
 	return ""
 }
 
-// is tells one of the places, what lies in one, a link into or above one, and what abl
-// keeps of another project.
+// is reports whether a path is one of the places, is in one, is a link into or above one, or is .abl or
+// .env of another project.
 func (k kept) is(path string, d fs.DirEntry) bool {
 	if d.Type() == fs.ModeSymlink {
 		to, err := filepath.EvalSymlinks(path)

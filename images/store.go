@@ -14,9 +14,8 @@ import (
 	"abl/internal/toolchain"
 )
 
-// Status gives every image of this abl and whether the engine has it. Those
-// that carry a program of abl's own are left out when that cannot be used, and
-// the error says why.
+// Status returns all images of this version of abl and whether the engine has them. If abl-cmd or
+// abl-gateway cannot be used, it omits the images with that program and returns the error.
 func (m *Maker) Status(ctx context.Context) ([]State, error) {
 	s, err := m.look(ctx)
 	if err != nil {
@@ -55,7 +54,7 @@ func (m *Maker) Status(ctx context.Context) ([]State, error) {
 	return withOthers(s, out), nil
 }
 
-// withOthers adds the sizes, and the other images of abl's that are there.
+// withOthers adds sizes, and abl's other images on the engine.
 func withOthers(s seen, all []State) []State {
 	current := map[string]bool{mirrorBase: true}
 	for i, st := range all {
@@ -92,8 +91,8 @@ func (m *Maker) Prune(ctx context.Context, used map[string]bool) (gone []string,
 	return gone, err
 }
 
-// catalogue is base, tools and every agent's image, and of toolchains what is there with
-// the agents on it, each once, and the images of agents of the user's own that are there.
+// catalogue returns the base, the tools and all agents' images, and those images of toolchains, and of
+// agents on them, that the engine has.
 func catalogue(s seen) []recipe {
 	c, _ := layersFor(s, Want{Agent: Tools})
 	for _, ref := range slices.Sorted(maps.Keys(s.labels)) {
@@ -115,10 +114,9 @@ func catalogue(s seen) []recipe {
 	return c
 }
 
-// Save writes the images of the named agents, which hold what they stand on, as one archive
-// that Load reads, and gives their references; unless any is named, all that are there, and
-// base and the usual ones must be. It makes nothing. Of one image the engine's bytes are the
-// same each time, of several their order is not.
+// Save writes the images of the named agents, with their bases, as an archive for Load, and returns
+// their references. Without names it writes all images, and fails if the base or a usual one is missing.
+// It builds no image. The bytes of one image are the same each time; the order of several is not.
 func (m *Maker) Save(ctx context.Context, w io.Writer, named ...string) ([]string, error) {
 	s, err := m.look(ctx)
 	if err != nil {
@@ -148,7 +146,7 @@ func (m *Maker) Save(ctx context.Context, w io.Writer, named ...string) ([]strin
 	return refs, nil
 }
 
-// Load reads an archive that Save wrote, and gives the references it held.
+// Load reads an archive that Save wrote, and returns the references of its images.
 func (m *Maker) Load(ctx context.Context, r io.Reader) ([]string, error) {
 	names, err := m.Engine.LoadImages(ctx, r)
 	if err != nil {
@@ -159,15 +157,15 @@ func (m *Maker) Load(ctx context.Context, r io.Reader) ([]string, error) {
 		return names, err
 	}
 	if _, _, ok := s.base(); !ok {
-		return names, fmt.Errorf("%w: the file holds no base of this abl: let the same abl write it with `abl images save`",
+		return names, fmt.Errorf("%w: the file has no base image of this version of abl: write it with `abl images save` of the same version",
 			sandbox.ErrNoImage)
 	}
 	return names, nil
 }
 
-// Remove takes images of abl's off the engine and gives what went: those of the named
-// agents and languages, or every one. An image that a container uses stays and is in the error. One
-// that others stand on loses its name, and goes with the last of these.
+// Remove removes abl's images of the named agents and languages, or all, and returns their references. The
+// error names images that a container uses; they stay. An image that is the base of others loses its
+// name, and the engine removes it with the last of them.
 func (m *Maker) Remove(ctx context.Context, named ...string) ([]string, error) {
 	all, _, err := m.Engine.ListImages(ctx, LabelImage)
 	if err != nil {

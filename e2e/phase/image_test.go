@@ -87,7 +87,7 @@ func TestProjectDockerfileWithHostNetwork(t *testing.T) {
 			"RUN echo interfaces $(ls /sys/class/net | grep -v ^br-) end; echo EAI_AGAIN Temporary failure resolving; false\n")
 	r := p.Run("phase", "1")
 	wants(t, "a build that asks for more by its words", r.Stderr, "interfaces eth0 lo end", "network.builds: host")
-	lacks(t, "it", r.Stdout+r.Stderr, "trying with the host's", "docker0")
+	lacks(t, "it", r.Stdout+r.Stderr, "trying the host's", "docker0")
 	p.Env = append(p.Env, "ABL_NETWORK_BUILDS=host")
 	wants(t, "a build with permission", p.Run("phase", "1").Stderr, "docker0")
 }
