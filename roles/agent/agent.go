@@ -1,8 +1,6 @@
-// Package agent knows the coding CLIs that can play a role: the command line,
-// the environment that makes them quiet, and what their output means, in one file
-// for each. It holds the script of the agent that needs no model as well, and plays
-// it inside a container (player.go); everything else here is pure.
-// docs/scripted-agent.md describes a script.
+// Package agent supports the coding CLIs that can play a role. One file per CLI has its command line,
+// its environment and a reader for its output. The scripted agent needs no model: player.go plays its
+// scenario inside a container. All other code is pure. docs/scripted-agent.md describes scenarios.
 package agent
 
 import (
@@ -22,20 +20,20 @@ import (
 // Agent is one coding CLI.
 type Agent struct {
 	Name string
-	// The image of abl's that carries the CLI: "gemini", or "tools" for one that needs nothing. For
-	// an agent of the user's own also an image of a registry.
+	// Image is the image of abl with the CLI, such as "gemini" or "tools". For the user's own agents
+	// it may also be an image of a registry.
 	Image        string
-	Version      string // of its program in an image of abl's; "" for the one that abl is tested with
-	NPM          string // packages that are added to the image, with spaces between
-	Own          bool   // one of the user's own: abl knows little of how it ends
-	DefaultModel string // used when the configuration names none
-	// Models by a short name of the CLI's; "" for one that it chooses again each time.
+	Version      string // of the program in an image of abl; "" for the version that abl is tested with
+	NPM          string // packages to add to the image, separated by spaces
+	Own          bool   // the user's own agent: abl cannot read all of its output
+	DefaultModel string // if the settings name no model
+	// Aliases are the CLI's short names of models; "" for a name whose model only the CLI knows.
 	Aliases       map[string]string
-	Provider      Provider   // the login in use; zero for none
-	Logins        []Provider // all that the CLI documents, the usual one first
-	MaxBytes      int        // of a prompt that the CLI takes whole; 0 for any
-	MaxCharacters int        // as MaxBytes
-	Advice        string     // what its tools refuse that those of others do
+	Provider      Provider   // the login in use; may be zero
+	Logins        []Provider // all documented logins, the usual one first
+	MaxBytes      int        // longest prompt that the CLI accepts; 0 for no limit
+	MaxCharacters int        // the same in characters
+	Advice        string     // for the prompt: peculiarities of the CLI's tools
 	Effort        effort     // nil if the agent does not think
 	Command       func(Call) (Command, error)
 	NewReader     func(Call) Reader
@@ -45,86 +43,86 @@ type Agent struct {
 // documents its address and key. A container has the same variables, with a gateway's address and
 // the call's token.
 type Provider struct {
-	Login   string // its name for agents.NAME.login
-	API     string // as the gateway knows it: gemini, anthropic, openai-responses, openai-chat
+	Login   string // name in agents.NAME.login
+	API     string // the gateway's name: gemini, anthropic, openai-responses, openai-chat
 	KeyVar  string // environment variable of the key
 	BaseVar string // environment variable of the address
 
-	// The header of the key, and the text before it, if the service does not take the API's own.
+	// Header and Scheme are the header of the key and the text before the key, if they differ from
+	// the API's.
 	Header, Scheme string
-	Upstream       string // address of the vendor, if it is not the API's; {region} stands for a region
-	RegionVar      string // environment variable of that region
-	NeedsBase      bool   // the vendor has no address that is the same for all
-	Path           string // added to an address that has no path
-	Prefix         string // before the names of models in requests
-	Box            string // further variables of a container: NAME=VALUE, with spaces between
-	Own            bool   // of an agent of the user's own: BaseVar is the name of a setting, and Base its value
+	Upstream       string // address of the vendor, if it differs from the API's; may contain {region}
+	RegionVar      string // environment variable of the region
+	NeedsBase      bool   // the vendor has no common address: the user must set one
+	Path           string // added to an address without a path
+	Prefix         string // of the names of models in requests
+	Box            string // further variables of a container: NAME=VALUE, separated by spaces
+	Own            bool   // the user's own agent: BaseVar is the name of a setting, and Base its value
 	Base           string
-	Plan           bool // a subscription, which costs no dollars for a token
+	Plan           bool // a subscription, without a price per token
 }
 
 const bearer = "Bearer "
 
-// Call is what an agent needs to know of the call it is started for.
+// Call describes the call for which an agent is started.
 type Call struct {
 	ID        string // <call>.<attempt>
 	Role      string // builder or verifier
 	Phase     int
-	Iteration int // within the round, as the prompt has it
+	Iteration int // within the round
 	Step      int // over all rounds
 	Attempt   int
-	Model     string // by its full name
+	Model     string // full name
 	Effort    string // low, medium, high or max; "" for the CLI's own default
-	Session   string // a UUID of abl's, for agents that take one
-	Prompt    string // path of the prompt inside the box, which is standard input as well
-	Dir       string // working directory inside the box
-	Alone     bool   // there are no specs in the box
+	Session   string // a UUID by abl, for agents that accept one
+	Prompt    string // path of the prompt in the container; it is also standard input
+	Dir       string // working directory in the container
+	Alone     bool   // the container has no specs
 }
 
-// Command is how to start an agent inside its box.
+// Command starts an agent in its container.
 type Command struct {
 	Argv []string
 	Env  map[string]string // without secrets
-	// Name → content, laid into the call's read-only directory (helper.In).
+	// Files are created in the call's read-only directory (helper.In): content by name.
 	Files map[string][]byte
 }
 
-// Usage is what one call used of one model.
+// Usage is the usage of one model in one call.
 type Usage struct {
 	Model string `json:"model"`
 	tokens.Count
-	// Where who counted knows the price of each request.
+	// Cost is set if the price of each request is known.
 	Cost *prices.USD `json:"cost_usd,omitempty"`
-	Part bool        `json:"part,omitempty"`         // of answers that were not told whole
+	Part bool        `json:"part,omitempty"`         // some responses are not counted completely
 	Plan bool        `json:"subscription,omitempty"` // paid by a subscription
 }
 
-// Result is what an agent's own output says about how it ended.
+// Result is the end of a call as the agent's output reports it.
 type Result struct {
-	// A final record of the right type and status was there, and at least one model request.
+	// Finished is set if the output has a final record of success and at least one model request.
 	Finished bool
-	Reason   string          // why it is not finished, in one sentence; "" otherwise
-	Trouble  outcome.Outcome // what is wrong, as far as the output tells; "" otherwise
-	Toolless bool            // it prints the uses of tools, and the output has no use
+	Reason   string          // why it is not finished, in one sentence
+	Trouble  outcome.Outcome // class of the failure, "" if unknown or not failed
+	Toolless bool            // no tool was used, by an agent that prints uses of tools
 	Session  string
-	Usage    []Usage // one a model, sorted by model
-	Requests int64   // model requests counted, -1 when the output does not tell
-	// What the agent said last, in its own words: its answer, where one was asked for.
+	Usage    []Usage // one per model, sorted
+	Requests int64   // number of model requests, -1 if unknown
+	// Said is the agent's last message: its answer, if the prompt asked for one.
 	Said string
 }
 
-// Reader consumes an agent's standard output line by line, while it runs or
-// afterwards; both ways give the same Result. Lines longer than MaxLine reach
-// it cut, with cut set.
+// Reader reads an agent's standard output line by line, during the call or later, with the same Result.
+// Lines longer than MaxLine are cut, and cut is set.
 type Reader interface {
-	// Line takes one line without its end and returns its messages. An empty one, as
-	// after the last, ends a message that consists of pieces.
+	// Line reads a line without its line end and returns its messages. An empty line, such as after the
+	// last one, ends a message that has several lines.
 	Line(line []byte, cut bool) []Message
-	// Result says how the call ended, given the exit code of the CLI.
+	// Result returns how the call ended. exit is the exit code of the CLI.
 	Result(exit int) Result
 }
 
-// Program is an agent that is one command, and whose exit code alone says how it ended.
+// Program returns an agent that is one command and whose result is its exit code.
 func Program(name string, c Command) Agent {
 	return Agent{
 		Name: name, Image: "tools",
@@ -139,18 +137,16 @@ func (unreadable) Line([]byte, bool) []Message { return nil }
 
 func (unreadable) Result(exit int) Result { return Result{Finished: exit == 0, Requests: -1} }
 
-// MaxLine is the longest line that a Reader is given whole, in bytes
-// (facts: agent JSON lines stay under it; a prompt echo may not).
+// MaxLine is the longest line that a Reader gets uncut, in bytes. JSON lines of agents are shorter.
 const MaxLine = 8 << 20
 
-// StopGrace is how long an agent gets between SIGTERM and SIGKILL.
+// StopGrace is the time between SIGTERM and SIGKILL.
 const StopGrace = 5 * time.Second
 
-// known are the agents that abl knows, in the order in which help shows them. The
-// scripted one has a script only where there is a project.
+// known are abl's agents, in the order of help. The scripted agent gets its scenario from the project.
 var known = []Agent{gemini, claude, codex, Copilot("openai-responses"), Scripted(Scenario{}, "", Provider{})}
 
-// Names lists the agents that abl knows.
+// Names returns the names of abl's agents.
 func Names() (names []string) {
 	for _, a := range known {
 		names = append(names, a.Name)
@@ -168,7 +164,7 @@ func KeyVars() (all []string) {
 	return all
 }
 
-// Find returns the agent of that name.
+// Find returns the agent with a name.
 func Find(name string) (Agent, error) {
 	for _, a := range known {
 		if a.Name == name {
@@ -178,12 +174,11 @@ func Find(name string) (Agent, error) {
 	if near := wording.Near(name, Names()); near != "" {
 		return Agent{}, fmt.Errorf("cannot find the agent %q; did you mean %q?", name, near)
 	}
-	return Agent{}, fmt.Errorf("cannot find the agent %q; known are %s", name, strings.Join(Names(), ", "))
+	return Agent{}, fmt.Errorf("cannot find the agent %q; abl has %s", name, strings.Join(Names(), ", "))
 }
 
-// FullName is the model that the CLI asks for by this name, which is mostly the same:
-// the gateway lets one model through, by its full name. One that only the CLI can
-// resolve is an error, and so is what a command line would take for something else.
+// FullName returns the full name of a model, because the gateway allows only that name. It fails for a name
+// that only the CLI can resolve, and for one that is unsafe in a command line.
 func (a Agent) FullName(model string) (string, error) {
 	full, short := a.Aliases[model]
 	switch {
@@ -192,20 +187,19 @@ func (a Agent) FullName(model string) (string, error) {
 	case !short:
 		return model, nil
 	case full == "":
-		return "", fmt.Errorf("cannot use the model %q of %s: which model it stands for, only the CLI knows", model, a.Name)
+		return "", fmt.Errorf("cannot use the model %q of %s: it is an alias that only the CLI can resolve; use a full name", model, a.Name)
 	}
 	return full, nil
 }
 
-// Usages reads what an agent printed, whole, as `abl debug usage` does.
+// Usages reads the whole output of an agent, for `abl debug usage`.
 func Usages(a Agent, stdout []byte, exit int) Result {
 	reader := a.NewReader(Call{})
 	Feed(reader, stdout)
 	return reader.Result(exit)
 }
 
-// Feed gives a reader an output that is there already, as the live reader would
-// get it: without line ends, and cut at MaxLine.
+// Feed passes a complete output to a reader, in lines without line ends, cut at MaxLine.
 func Feed(r Reader, stdout []byte) {
 	for line := range bytes.Lines(stdout) {
 		line = bytes.TrimRight(line, "\r\n")
@@ -213,16 +207,15 @@ func Feed(r Reader, stdout []byte) {
 	}
 }
 
-// ErrPrompt says that an agent's CLI would not take a prompt as it is.
-var ErrPrompt = errors.New("the prompt is longer than the agent's program takes")
+// ErrPrompt means that a prompt is longer than an agent's CLI accepts.
+var ErrPrompt = errors.New("the prompt is longer than the agent's program accepts")
 
-// lead is how every prompt begins. Some CLIs take a text for a command that begins
-// with a sign, so it begins with a letter.
+// lead is the beginning of every prompt. It begins with a letter, because some CLIs take a text that begins
+// with a special character for a command.
 const lead = "This message is your task, all of it. Do it step by step with your tools, and end only when everything that it asks for is done. Nobody answers questions during this call.\n\n"
 
-// Prompt is the whole text that an agent gets on standard input: text between what is the
-// same in every call of that agent and the line that names the call. It fails with
-// ErrPrompt where the CLI would not take it whole.
+// Prompt returns the whole prompt of a call: lead, the agent's advice, text, and a line that names the call.
+// It fails with ErrPrompt if the CLI does not accept its length.
 func Prompt(a Agent, c Call, text string) (string, error) {
 	whole := lead
 	if a.Advice != "" {
@@ -234,14 +227,14 @@ func Prompt(a Agent, c Call, text string) (string, error) {
 		has, most int
 	}{{"bytes", len(whole), a.MaxBytes}, {"characters", utf8.RuneCountInString(whole), a.MaxCharacters}} {
 		if limit.most > 0 && limit.has > limit.most {
-			return "", fmt.Errorf("cannot start %s: %w: it has %d %s, and %[1]s takes %[5]d",
+			return "", fmt.Errorf("cannot start %s: %w: it has %d %s, and %[1]s accepts at most %[5]d",
 				a.Name, ErrPrompt, limit.has, limit.unit, limit.most)
 		}
 	}
 	return whole, nil
 }
 
-// Mark is the last line of a call's prompt.
+// Mark returns the last line of a call's prompt.
 func Mark(role string, phase, iteration, attempt int) string {
 	return fmt.Sprintf("[abl call %s phase %d iteration %d attempt %d]", role, phase, iteration, attempt)
 }

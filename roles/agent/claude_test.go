@@ -67,11 +67,11 @@ func TestClaudeLines(t *testing.T) {
 		is    outcome.Outcome
 	}{
 		{"noise around it", []string{"", "{", "[]", "null", `{"type":7}`, begin, used, good, "\x00\xff"}, false, "finished=true requests=-1" + row, ""},
-		{"no tool", []string{begin, good}, false, `finished=false requests=-1 "claude ended without using a tool, so it did nothing of its task"` + row, outcome.Nothing},
-		{"no model", []string{begin, used, `{"type":"result","subtype":"success","modelUsage":{}}`}, false, `finished=false requests=-1 "claude ended without a model request that counted a token"`, outcome.Nothing},
+		{"no tool", []string{begin, good}, false, `finished=false requests=-1 "claude ended without using a tool, so it did not work on its task"` + row, outcome.Nothing},
+		{"no model", []string{begin, used, `{"type":"result","subtype":"success","modelUsage":{}}`}, false, `finished=false requests=-1 "claude ended without a model request that used a token"`, outcome.Nothing},
 		{"invalid figures", []string{begin, used, strings.Replace(good, ":5", ":-5", 1)}, false,
-			`finished=false requests=-1 "claude ended without a model request that counted a token" | m in=- out=1 cached=2 thoughts=3 tool=- total=-`, outcome.Nothing},
-		{"cut", []string{good}, true, `finished=false requests=-1 "claude ended without a result record that could be read: a line was too long"`, ""},
+			`finished=false requests=-1 "claude ended without a model request that used a token" | m in=- out=1 cached=2 thoughts=3 tool=- total=-`, outcome.Nothing},
+		{"cut", []string{good}, true, `finished=false requests=-1 "claude ended without a readable result record: a line was too long"`, ""},
 		{"no word of success", []string{begin, used, strings.Replace(good, `"success"`, `"paused\u001b[2J"`, 1)}, false, `finished=false requests=-1 "claude stopped: paused [2J"` + row, ""},
 		{"too long", []string{failed("Prompt is too long", "400")}, false, `finished=false requests=-1 "claude stopped: Prompt is too long"`, outcome.TooLarge},
 		{"nobody paid", []string{failed("Credit balance is too low", "400")}, false, `finished=false requests=-1 "claude stopped: Credit balance is too low"`, outcome.Quota},

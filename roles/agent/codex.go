@@ -10,13 +10,13 @@ import (
 	"abl/internal/outcome"
 )
 
-// codex is OpenAI's Codex CLI. Its default model is one of those that this version of
-// the CLI has instructions and tools for; one that it does not know it gives those of another.
+// codex is OpenAI's Codex CLI. This version of the CLI has instructions and tools for the default model. For
+// an unknown model it uses those of another.
 var codex = Agent{
 	Name: "codex", Image: "codex", DefaultModel: "gpt-6.2-sol",
 	Provider:      codexLogins[0],
 	Logins:        codexLogins,
-	MaxCharacters: 1 << 20, // it refuses more
+	MaxCharacters: 1 << 20, // the CLI refuses more
 	Advice: "One thing about your tools. The shell refuses every command with rm -f or rm -rf in it. Remove a file with rm FILE " +
 		"and a folder with rm -r FOLDER. If it may be missing, test with [ -e PATH ] first.",
 	Effort:    openAIEffort,
@@ -24,7 +24,7 @@ var codex = Agent{
 	NewReader: func(c Call) Reader { return &codexReader{model: c.Model} },
 }
 
-// codexLogins have the variables of the CLI's documents. It reads no address out of the environment.
+// codexLogins has the variables that the CLI documents. The CLI reads no address from the environment.
 var codexLogins = []Provider{
 	{Login: "key", API: "openai-responses", KeyVar: "OPENAI_API_KEY", BaseVar: "OPENAI_BASE_URL"},
 	{
@@ -33,15 +33,14 @@ var codexLogins = []Provider{
 	},
 }
 
-// codexStart gives the CLI the address of the login that the container has, and the name of its
-// key; "-" is the prompt on standard input.
+// codexStart passes the address and the name of the key of the container's login to the CLI; "-" is the
+// prompt on standard input.
 const codexStart = `base=$OPENAI_BASE_URL key=OPENAI_API_KEY
 if [ -n "$AZURE_OPENAI_API_KEY" ]; then base=$AZURE_OPENAI_BASE_URL key=AZURE_OPENAI_API_KEY; fi
 exec codex exec "$@" -c "model_providers.abl.base_url=\"$base/v1\"" -c "model_providers.abl.env_key=\"$key\"" -`
 
-// codexCommand is the headless command line. A provider of its own keeps the CLI
-// from a WebSocket and from a login; the text files of a workspace are no
-// instructions, and its configuration is not trusted.
+// codexCommand returns the headless command line. With a separate provider the CLI uses no WebSocket and no
+// login. It reads neither instructions nor settings of the workspace.
 func codexCommand(c Call) (Command, error) {
 	argv := []string{
 		"sh", "-c", codexStart, "codex",
@@ -54,21 +53,21 @@ func codexCommand(c Call) (Command, error) {
 	for _, setting := range codexSettings {
 		argv = append(argv, "-c", setting)
 	}
-	if c.Effort != "" { // the CLI would send any word
+	if c.Effort != "" { // the CLI would send any value
 		value, _ := openAIEffort(c.Model, c.Effort)
 		argv = append(argv, "-c", fmt.Sprintf("model_reasoning_effort=%q", value))
 	}
 	return Command{Argv: argv, Env: map[string]string{"HOME": helper.Home, "NO_COLOR": "1"}}, nil
 }
 
-// codexFeatures are switched off. The plugins and apps look for hosts that the box
-// does not have; unbounded retries wait for a connection without an end.
+// codexFeatures are switched off. Plugins and apps access hosts that the container cannot reach; unbounded
+// retries would wait for a connection forever.
 var codexFeatures = []string{
 	"plugins", "apps", "remote_plugin", "hooks", "multi_agent", "goals", "sleep_tool", "unbounded_connection_retries",
 }
 
-// codexSettings are values of TOML. The agents keys switch off sub-agents, which later
-// models start by default.
+// codexSettings are settings in TOML. The agents keys switch off sub-agents, which newer models start by
+// default.
 var codexSettings = []string{
 	`model_provider="abl"`,
 	`model_providers.abl.name="abl"`,
@@ -84,7 +83,7 @@ var codexSettings = []string{
 	`history.persistence="none"`,
 }
 
-// codexReader follows the JSON lines of codex exec, which do not name the model.
+// codexReader reads the JSON lines of codex exec, which do not name the model.
 type codexReader struct {
 	model string
 	last  string      // the last error record
@@ -92,7 +91,7 @@ type codexReader struct {
 	follower
 }
 
-// codexRecord is one line. Only what is used is named.
+// codexRecord has the fields of a line that abl reads.
 type codexRecord struct {
 	Type     string `json:"type"`
 	ThreadID string `json:"thread_id"`
@@ -129,7 +128,7 @@ func (r *codexReader) Line(line []byte, cut bool) []Message {
 	case "error":
 		r.last = label(rec.Message, maxReason)
 	case "turn.completed", "turn.failed":
-		if was := r.end.Usage; was != nil { // counts are of the whole thread
+		if was := r.end.Usage; was != nil { // the counts are of the whole thread
 			rec.Usage = was.with(rec.Usage)
 		}
 		r.end = rec
@@ -137,8 +136,8 @@ func (r *codexReader) Line(line []byte, cut bool) []Message {
 	return nil
 }
 
-// item takes one thing that the model said or did. An item of the type error is
-// a notice. Some tools tell only their end.
+// item returns the messages of a text or an action. An item of type error is a notice. Some tools report only
+// their end.
 func (r *codexReader) item(started bool, rec codexRecord) []Message {
 	item := rec.Item
 	switch item.Type {
@@ -148,7 +147,7 @@ func (r *codexReader) item(started bool, rec codexRecord) []Message {
 		if started {
 			return nil
 		}
-		r.pause() // each message is whole
+		r.pause() // each message is complete
 		r.say(item.Text)
 		return r.message(Said, item.Text, "")
 	}
@@ -175,7 +174,7 @@ func (r *codexReader) item(started bool, rec codexRecord) []Message {
 	return r.message(Called, action(item.Type, paths[0]), strings.Join(paths, "\n"))
 }
 
-// withoutShell is a command without the shell that the CLI puts around it.
+// withoutShell returns a command without the CLI's call of a shell.
 func withoutShell(command string) string {
 	shell, rest, ok := strings.Cut(command, " -lc ")
 	if !ok || !strings.HasPrefix(shell, "/") || strings.ContainsAny(shell, " \t\n") {
@@ -187,7 +186,7 @@ func withoutShell(command string) string {
 	return strings.Trim(rest, "'")
 }
 
-// Result implements Reader. The CLI tells a provider's trouble in words alone.
+// Result implements Reader. The CLI reports errors of the provider only as text.
 func (r *codexReader) Result(exit int) Result {
 	end, res := r.end, Result{Requests: -1}
 	if end.Usage != nil {
@@ -197,7 +196,7 @@ func (r *codexReader) Result(exit int) Result {
 	case end.Type == "":
 		res.Reason = r.noRecord("codex", exitCode(exit))
 		if r.last != "" && !r.cut {
-			res.Reason += "; its last word was: " + r.last
+			res.Reason += "; its last message was: " + r.last
 		}
 	case end.Type == "turn.failed":
 		res.Reason = "codex stopped: " + reason(cmp.Or(end.Error.Message, r.last, "no reason given"))
@@ -208,7 +207,7 @@ func (r *codexReader) Result(exit int) Result {
 
 var codexNames = names{"input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens"}
 
-// codexStatus is the HTTP status that an error speaks of, nil for none.
+// codexStatus returns the HTTP status in an error message, or nil.
 func codexStatus(said string) *int64 {
 	_, after, _ := strings.Cut(strings.ToLower(said), "status")
 	digits := strings.TrimLeft(after, ": ")
@@ -218,7 +217,7 @@ func codexStatus(said string) *int64 {
 	return nil
 }
 
-// codexSigns hold those of a bad request, of which the CLI prints the provider's own document.
+// codexSigns are words of the provider's error document, which the CLI prints for a bad request.
 var codexSigns = []sign{
 	{outcome.TooLarge, []string{"context_length_exceeded", "context window", "exceeds the maximum length"}},
 	{outcome.Quota, []string{"insufficient_quota", "quota exceeded", "usage limit"}},

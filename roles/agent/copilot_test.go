@@ -60,11 +60,11 @@ func TestCopilotLines(t *testing.T) {
 		is    outcome.Outcome
 	}{
 		{"noise around it", []string{"", "{", "[]", `{"type":7}`, `{"type":"tool.execution_start","data":[]}`, asked, used, end, "", usage, "\x00"}, false, "finished=true requests=1" + row, ""},
-		{"no tool", []string{asked, end, usage}, false, `finished=false requests=1 "copilot ended without using a tool, so it did nothing of its task"` + row, outcome.Nothing},
-		{"no tool and no tokens", []string{asked, end}, false, `finished=false requests=1 "copilot ended without using a tool, so it did nothing of its task"`, outcome.Nothing},
-		{"no model", []string{used, end, usage}, false, `finished=false requests=0 "copilot ended without a model request that counted a token"` + row, outcome.Nothing},
+		{"no tool", []string{asked, end, usage}, false, `finished=false requests=1 "copilot ended without using a tool, so it did not work on its task"` + row, outcome.Nothing},
+		{"no tool and no tokens", []string{asked, end}, false, `finished=false requests=1 "copilot ended without using a tool, so it did not work on its task"`, outcome.Nothing},
+		{"no model", []string{used, end, usage}, false, `finished=false requests=0 "copilot ended without a model request that used a token"` + row, outcome.Nothing},
 		{"its own exit code", []string{asked, used, strings.Replace(end, "0", "1", 1), usage}, false, `finished=false requests=1 "copilot reports that it failed"` + row, ""},
-		{"cut", []string{end}, true, `finished=false requests=0 "copilot ended without a result record that could be read: a line was too long"`, ""},
+		{"cut", []string{end}, true, `finished=false requests=0 "copilot ended without a readable result record: a line was too long"`, ""},
 		{"too long", []string{failed("context_length_exceeded", "")}, false, `finished=false requests=0 "copilot stopped: context_length_exceeded"`, outcome.TooLarge},
 		{"quota", []string{failed("429 insufficient_quota", `,"statusCode":429`)}, false, `finished=false requests=0 "copilot stopped: 429 insufficient_quota"`, outcome.Quota},
 		{"steers a terminal", []string{failed(`x\u001b[2J`, "")}, false, `finished=false requests=0 "copilot stopped: x [2J"`, ""},
@@ -73,8 +73,7 @@ func TestCopilotLines(t *testing.T) {
 	}
 }
 
-// OpenAI's newer models refuse what the CLI says by Chat, so that is what a user
-// has to ask for.
+// OpenAI's newer models refuse the CLI's requests by the Chat API, so users must set it explicitly.
 func TestCopilotTalksResponses(t *testing.T) {
 	for api, want := range map[string]string{"openai-responses": "responses", "openai-chat": "completions"} {
 		a := Copilot(api)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// show prints a result in one line, "-" for what was not told.
+// show returns a result in one line, "-" for an unknown value.
 func show(r Result) string {
 	figure := func(n *int64) string {
 		if n == nil {
@@ -51,7 +51,7 @@ func TestGeminiSamples(t *testing.T) {
 			pro + "in=3000 out=30 cached=300 thoughts=- tool=- total=3060"},
 		{"loopdetected-streamjson", 0, `finished=false requests=-1 "gemini stopped: Loop detected, stopping execution"` +
 			pro + "in=10000 out=100 cached=1000 thoughts=- tool=- total=10200"},
-		{"maxtok-streamjson", 0, `finished=false requests=-1 "gemini ended without using a tool, so it did nothing of its task"` +
+		{"maxtok-streamjson", 0, `finished=false requests=-1 "gemini ended without using a tool, so it did not work on its task"` +
 			pro + "in=1000 out=10 cached=100 thoughts=- tool=- total=1020"},
 		{"fail-maxturns-streamjson", 53, `finished=false requests=-1 "gemini failed, exit code 53 (too many turns): Reached max session turns for this session. ` +
 			`Increase the number of turns by specifying maxSessionTurns in settings.json"` + pro + "in=6000 out=60 cached=600 thoughts=- tool=- total=6120"},
@@ -136,8 +136,8 @@ func TestGeminiHostileLines(t *testing.T) {
 		{"invalid figures", []string{`{"type":"result","status":"success","stats":{"tool_calls":1,"models":{"m":{"total_tokens":7,"input_tokens":-5,"output_tokens":1.5,"cached":"3"}}}}`},
 			false, "finished=true requests=-1 | m in=- out=- cached=- thoughts=- tool=- total=7"},
 		{"a total too large to be one", []string{strings.Replace(good, ":7,", ":1e99,", 1)}, false,
-			`finished=false requests=-1 "gemini ended without a model request that counted a token" | m in=5 out=2 cached=0 thoughts=- tool=- total=-`},
-		{"the result was cut", []string{good}, true, `finished=false requests=-1 "gemini ended without a result record that could be read: a line was too long"`},
+			`finished=false requests=-1 "gemini ended without a model request that used a token" | m in=5 out=2 cached=0 thoughts=- tool=- total=-`},
+		{"the result was cut", []string{good}, true, `finished=false requests=-1 "gemini ended without a readable result record: a line was too long"`},
 		{"another status", []string{strings.Replace(good, "success", `paused\u001b[2J`, 1)}, false, `finished=false requests=-1 "gemini reports the status \"paused [2J\""` + row},
 		{"the last result counts", []string{good, `{"type":"result","status":"error","stats":{}}`}, false, `finished=false requests=-1 "gemini reports the status \"error\""`},
 	}

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// No CLI takes the first character for a command, and the call's mark comes last:
-// what is before it is the same in every call with the same prompt.
+// No CLI takes the first character for a command. The call's mark is the last line, so that the text
+// before it is the same for calls with the same prompt.
 func TestPrompt(t *testing.T) {
 	for _, a := range known {
 		c := Call{Role: "builder", Phase: 2, Iteration: 3, Attempt: 1}
@@ -31,7 +31,7 @@ func TestPrompt(t *testing.T) {
 	}
 }
 
-// A prompt that a CLI would cut or refuse is refused with its limit.
+// A prompt that a CLI would cut or refuse is refused, with the limit.
 func TestPromptIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		a    Agent
@@ -39,9 +39,9 @@ func TestPromptIsBounded(t *testing.T) {
 		want string
 	}{
 		{codex, strings.Repeat("ä", 1<<20-1000), ""},
-		{codex, strings.Repeat("x", 1<<20), "characters, and codex takes 1048576"},
+		{codex, strings.Repeat("x", 1<<20), "characters, and codex accepts at most 1048576"},
 		{gemini, strings.Repeat("ä", 4<<20-1000), ""},
-		{gemini, strings.Repeat("ä", 4<<20), "bytes, and gemini takes 8388608"},
+		{gemini, strings.Repeat("ä", 4<<20), "bytes, and gemini accepts at most 8388608"},
 	} {
 		_, err := Prompt(tt.a, Call{}, tt.text)
 		if tt.want == "" && err != nil || tt.want != "" && (!errors.Is(err, ErrPrompt) || !strings.HasSuffix(err.Error(), tt.want)) {

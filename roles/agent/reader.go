@@ -18,25 +18,25 @@ import (
 	"abl/internal/wording"
 )
 
-// What an agent's output may bring into a sentence, in runes.
+// Maximum lengths of an agent's text within a message, in runes.
 const (
 	maxAction = 60
 	maxName   = 120
 	maxReason = 400
 )
 
-// follower is what the readers of CLIs have in common: they read records of JSON, one
-// a line, among which notices of the CLI may stand and whatever its children print.
+// follower has the common parts of the readers of CLIs. Each line is a JSON record, or text that the CLI or
+// its children print.
 type follower struct {
 	session string
-	tools   int  // used by the model
-	cut     bool // some line was too long to be read whole
+	tools   int  // number of uses
+	cut     bool // a line was too long
 	speech
 	messages
 }
 
-// record reads one line into rec, and reports whether it is a record. A field of another
-// type than this version of the CLI gives it is left out: what could be read still counts.
+// record reads one line into rec and reports whether it is a record. It ignores fields with an unexpected
+// type, which another version of the CLI may have.
 func (f *follower) record(line []byte, cut bool, rec interface{ when() string }) bool {
 	f.cut = f.cut || cut
 	if cut || len(line) == 0 || line[0] != '{' {
@@ -48,7 +48,7 @@ func (f *follower) record(line []byte, cut bool, rec interface{ when() string })
 	return err == nil || errors.As(err, &odd)
 }
 
-// tool takes the use of a tool, and names it with the one parameter that says most about it.
+// tool returns the message for the use of a tool, with its most informative parameter.
 func (f *follower) tool(name string, parameters map[string]any) []Message {
 	f.tools++
 	f.pause()
@@ -61,7 +61,7 @@ func (f *follower) tool(name string, parameters map[string]any) []Message {
 	return f.message(Called, action(name, object), arguments(parameters))
 }
 
-// result takes what a tool gave back.
+// result returns the message for the result of a tool.
 func (f *follower) result(failed bool, output string) []Message {
 	text := ""
 	if failed {
@@ -70,16 +70,16 @@ func (f *follower) result(failed bool, output string) []Message {
 	return f.message(Returned, text, output)
 }
 
-// noRecord says that a CLI printed no record of its end, given its exit code in words.
+// noRecord returns the reason for a CLI without a result record. exit is its exit code in words.
 func (f *follower) noRecord(name, exit string) string {
 	if f.cut {
-		return name + " ended without a result record that could be read: a line was too long"
+		return name + " ended without a readable result record: a line was too long"
 	}
 	return fmt.Sprintf("%s ended without a result record, with %s", name, exit)
 }
 
-// ended completes a result. A run that gives no other reason has failed by its exit code, or
-// done nothing when no model answered it, or when it used no tool and so changed nothing.
+// ended completes a result. If r has no reason yet, a call fails by its exit code, if no model responded, or
+// if it used no tool.
 func (f *follower) ended(r Result, name string, exit int, answered, toolless bool) Result {
 	r.Session, r.Said, r.Toolless = f.session, f.said(), toolless
 	switch {
@@ -87,24 +87,24 @@ func (f *follower) ended(r Result, name string, exit int, answered, toolless boo
 	case exit != 0:
 		r.Reason = name + " failed with " + exitCode(exit)
 	case !answered:
-		r.Reason, r.Trouble = name+" ended without a model request that counted a token", outcome.Nothing
+		r.Reason, r.Trouble = name+" ended without a model request that used a token", outcome.Nothing
 	case toolless:
-		r.Reason, r.Trouble = name+" ended without using a tool, so it did nothing of its task", outcome.Nothing
+		r.Reason, r.Trouble = name+" ended without using a tool, so it did not work on its task", outcome.Nothing
 	}
 	r.Finished = r.Reason == ""
 	return r
 }
 
-// exitCode is an exit code in words.
+// exitCode returns an exit code in words.
 func exitCode(exit int) string { return fmt.Sprintf("exit code %d", exit) }
 
-// sign tells a provider's trouble from the agent's by words of an error in small letters.
+// sign has words of error messages, in lower case, that identify a class of failure.
 type sign struct {
 	is    outcome.Outcome
 	words []string
 }
 
-// trouble is what an error says by its words, or else by the provider's HTTP status.
+// trouble returns the class of an error by its words, or else by the provider's HTTP status.
 func trouble(said string, status *int64, signs []sign) outcome.Outcome {
 	said = strings.ToLower(said)
 	for _, s := range signs {
@@ -118,7 +118,7 @@ func trouble(said string, status *int64, signs []sign) outcome.Outcome {
 	return outcome.FromHTTP(*status)
 }
 
-// figures are numbers of tokens or calls, by the names that an agent's output has for them.
+// figures are numbers of tokens or calls, by their names in an agent's output.
 type figures map[string]count
 
 // of returns the first reported figure of several names.
@@ -131,8 +131,8 @@ func (f figures) of(names string) *int64 {
 	return nil
 }
 
-// with returns the figures after a later report. A figure that the report lacks, or for which it
-// has 0, stays as it was.
+// with returns the figures after a later report. It keeps the earlier figure if the later one is missing
+// or 0.
 func (f figures) with(later figures) figures {
 	all := maps.Clone(f)
 	if all == nil {
@@ -146,8 +146,8 @@ func (f figures) with(later figures) figures {
 	return all
 }
 
-// names are what an output calls its figures, where input holds what was cached and
-// output the thoughts.
+// names are the names of the figures in an output in which input includes cached tokens, and output
+// includes thoughts.
 type names struct{ input, cached, output, thoughts string }
 
 func (n names) count(f figures) tokens.Count {
@@ -156,7 +156,7 @@ func (n names) count(f figures) tokens.Count {
 	return c.WithoutThoughts().ByTotal()
 }
 
-// usage has a row for each model, sorted so that the same output always gives the same rows.
+// usage returns a row for each model, sorted.
 func usage(models map[string]figures, count func(figures) tokens.Count) []Usage {
 	rows := make([]Usage, 0, len(models))
 	for model, figures := range models {
@@ -166,12 +166,12 @@ func usage(models map[string]figures, count func(figures) tokens.Count) []Usage 
 	return rows
 }
 
-// answered reports whether a model has counted a token.
+// answered reports whether a model used a token.
 func answered(rows []Usage) bool {
 	return slices.ContainsFunc(rows, func(u Usage) bool { return u.Total != nil && *u.Total > 0 })
 }
 
-// plus adds figures; the sum is nil if one is missing or the sum overflows.
+// plus adds figures. It returns nil if one is missing or the sum overflows.
 func plus(all ...*int64) *int64 {
 	var sum int64
 	for _, n := range all {
@@ -183,11 +183,11 @@ func plus(all ...*int64) *int64 {
 	return &sum
 }
 
-// count is a number of tokens or calls as an agent's output tells it. Anything
-// but a whole number that is not negative counts as not told.
+// count is a number of tokens or calls in an agent's output. n is nil for anything but a non-negative whole
+// number.
 type count struct{ n *int64 }
 
-// UnmarshalJSON never fails: one odd figure must not hide the record around it.
+// UnmarshalJSON never fails, so that an invalid figure does not hide the rest of the record.
 func (c *count) UnmarshalJSON(b []byte) error {
 	c.n = nil
 	if n, err := strconv.ParseInt(string(b), 10, 64); err == nil && n >= 0 {
@@ -196,8 +196,8 @@ func (c *count) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// label makes text of an agent's choosing fit for one line of a report: no
-// control or invisible characters, no line ends, at most limit runes.
+// label returns an agent's text as one safe line: without control characters, invisible characters and line
+// ends, at most limit runes.
 func label(s string, limit int) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "�"), func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsGraphic(r)
@@ -205,11 +205,10 @@ func label(s string, limit int) string {
 	return wording.Cut(s, limit)
 }
 
-// reason is an agent's own words for its end, within a sentence of abl's.
+// reason returns an agent's text as part of a sentence.
 func reason(s string) string { return strings.TrimSuffix(label(s, maxReason), ".") }
 
-// action is what the live view shows: a verb and its object, with the
-// workspace's own path left out.
+// action returns a verb and its object for the live view, with paths relative to the workspace.
 func action(verb, object string) string {
 	for _, dir := range []string{helper.Src, helper.Tests} {
 		object = strings.ReplaceAll(object, dir+"/", "")
@@ -217,11 +216,11 @@ func action(verb, object string) string {
 	return label(verb+" "+object, maxAction)
 }
 
-// maxSaid bounds what is kept of an agent's words, in bytes.
+// maxSaid is the maximum length of the text to keep, in bytes.
 const maxSaid = 1 << 20
 
-// speech gathers what an agent says. What it says before it uses a tool is not
-// its answer, unless it says nothing afterwards.
+// speech collects an agent's text. The answer is the text after the last use of a tool or, without such a text,
+// the text before it.
 type speech struct {
 	now    strings.Builder
 	before string
@@ -246,28 +245,28 @@ func (s *speech) said() string {
 	return s.before
 }
 
-// Message is one thing that an agent said or did, as its own output tells it: it proves
-// nothing, and no byte of it is safe to show.
+// Message is a text or an action in an agent's output. It proves nothing, and it must be sanitized before it
+// is printed.
 type Message struct {
 	Kind MessageKind
-	Time time.Time // zero where the output tells none
-	// What was said; of a tool call what it does, in a line; of a result how it failed, "" when it did not.
+	Time time.Time // zero if unknown
+	// Text is the agent's text, a tool call in one line, or the failure of a result, "" for success.
 	Text string
-	// Of a tool call what it was given, of a result what came back; "" for nothing more.
+	// Detail has the arguments of a tool call or the output of a result.
 	Detail string
 }
 
-// MessageKind tells messages apart.
+// MessageKind is the kind of a message.
 type MessageKind string
 
 // The kinds of messages.
 const (
-	Said     MessageKind = "said"   // words of the agent's own
-	Called   MessageKind = "call"   // a tool was called
-	Returned MessageKind = "result" // and what it gave back
+	Said     MessageKind = "said"   // text
+	Called   MessageKind = "call"   // a tool call
+	Returned MessageKind = "result" // the result of a tool call
 )
 
-// Line is a message in a few words for the live view; a result has none.
+// Line returns a short text of a message for the live view, "" for a result.
 func (m Message) Line() string {
 	switch m.Kind {
 	case Said:
@@ -278,18 +277,18 @@ func (m Message) Line() string {
 	return ""
 }
 
-// maxMessage bounds each text of a message, in bytes.
+// maxMessage is the maximum length of each text of a message, in bytes.
 const maxMessage = 64 << 10
 
-// messages makes the messages of an output, and gathers one that it tells in pieces.
+// messages creates the messages of an output, and joins one that is spread over several lines.
 type messages struct {
-	at   string // when, as the line that is read tells it
+	at   string // time in the current line
 	kind MessageKind
-	text string // of the pieces
-	lost int    // bytes of them that there was no room for
+	text string // of the pieces so far
+	lost int    // bytes of the pieces above maxMessage
 }
 
-// message is the one that a line tells, none where it tells nothing.
+// message returns a message, or nothing if it has no text.
 func (s *messages) message(kind MessageKind, text, detail string) []Message {
 	if strings.TrimSpace(text+detail) == "" {
 		return nil
@@ -297,11 +296,11 @@ func (s *messages) message(kind MessageKind, text, detail string) []Message {
 	if strings.HasSuffix(text, detail) {
 		detail = "" // the text contains it
 	}
-	at, _ := time.Parse(time.RFC3339, s.at) // zero where it is no time
+	at, _ := time.Parse(time.RFC3339, s.at) // zero if invalid
 	return []Message{{Kind: kind, Time: at.UTC(), Text: s.bounded(text), Detail: s.bounded(detail)}}
 }
 
-// bounded keeps a text to maxMessage, and says what is left out.
+// bounded cuts a text at maxMessage and notes the number of omitted bytes.
 func (s *messages) bounded(text string) string {
 	kept := text[:min(len(text), maxMessage)]
 	if more := s.lost + len(text) - len(kept); more > 0 && text != "" {
@@ -310,13 +309,13 @@ func (s *messages) bounded(text string) string {
 	return text
 }
 
-// piece takes a part of a message that the next lines may go on with.
+// piece adds a part of a message that the next lines may continue.
 func (s *messages) piece(kind MessageKind, text string) {
 	room := min(maxMessage-len(s.text), len(text))
 	s.kind, s.text, s.lost = kind, s.text+text[:room], s.lost+len(text)-room
 }
 
-// whole is what was gathered, which is over.
+// whole returns the message of the pieces so far and begins a new one.
 func (s *messages) whole() (all []Message) {
 	if s.kind == Said {
 		all = s.message(Said, s.text, "")
@@ -327,7 +326,7 @@ func (s *messages) whole() (all []Message) {
 	return all
 }
 
-// arguments are what a tool was given, by name.
+// arguments returns the arguments of a tool as text, sorted by name.
 func arguments(given map[string]any) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -344,7 +343,7 @@ func arguments(given map[string]any) string {
 	return strings.Join(all, "\n")
 }
 
-// stamped is the part of a record that tells its time.
+// stamped is the time of a record.
 type stamped struct {
 	At string `json:"timestamp"`
 }

@@ -17,8 +17,8 @@ func TestUnknownAgent(t *testing.T) {
 	tests := map[string]string{
 		"gemni":  `cannot find the agent "gemni"; did you mean "gemini"?`,
 		"Gemini": `cannot find the agent "Gemini"; did you mean "gemini"?`,
-		"cursor": `cannot find the agent "cursor"; known are gemini, claude, codex, copilot, scripted`,
-		"":       `cannot find the agent ""; known are gemini, claude, codex, copilot, scripted`,
+		"cursor": `cannot find the agent "cursor"; abl has gemini, claude, codex, copilot, scripted`,
+		"":       `cannot find the agent ""; abl has gemini, claude, codex, copilot, scripted`,
 	}
 	for name, want := range tests {
 		if _, err := Find(name); err == nil || err.Error() != want {
