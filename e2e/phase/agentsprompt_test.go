@@ -77,7 +77,7 @@ func TestPromptIsRefusedBeforeTheCall(t *testing.T) {
 	m := a.serve(t, p, ".abl/scenario.yaml", nil)
 	for _, how := range []string{"--dry-run", "--json"} {
 		r := p.Must(2, "phase", "1", "--agent", a.name, how)
-		wants(t, how, r.Stderr, "the prompt is longer than the agent's program takes", "gemini takes 8388608")
+		wants(t, how, r.Stderr, "the prompt is longer than the agent's program accepts", "gemini accepts at most 8388608")
 		if starts := of(events(t, r), state.CallStart); len(starts) > 0 || m.asked.Load() > 0 {
 			t.Errorf("%s: got %d requests, calls %+v", how, m.asked.Load(), starts)
 		}

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// The exit code of one that was stopped; it has no last words.
+	// stopped is the exit code after SIGTERM, without a result record.
 	stopped = 128 + int(syscall.SIGTERM)
-	// For output of programs that a command left behind.
+	// leftoverWait is the wait for output of programs that a command left running.
 	leftoverWait = time.Second
 	outputLine   = 64 << 10 // bytes of a command's output in one record
 )
@@ -31,13 +31,13 @@ type Player struct {
 	Call   ScriptCall
 	AppURL string
 	Dir    string // the workspace
-	// An output that cannot be written leaves the call without its last record.
+	// Out receives the records. If writing fails, the call has no result record.
 	Out io.Writer
 	Now func() time.Time
 }
 
-// Play carries out the steps, ends as the call says, and returns the exit code.
-// It does not return from EndCrash, and from EndHang only when ctx ends.
+// Play runs the steps, ends as the scenario says, and returns the exit code. It does not return for
+// EndCrash, and for EndHang only when ctx ends.
 func (p *Player) Play(ctx context.Context) int {
 	c := p.Call
 	p.record(Record{Type: RecordInit, Role: c.Role, Phase: c.Phase, Iteration: c.Iteration, Attempt: c.Attempt,
@@ -55,12 +55,12 @@ func (p *Player) Play(ctx context.Context) int {
 	case EndSilent:
 		return c.Exit
 	case EndError:
-		return p.fail("the scenario ends this call in an error", "")
+		return p.fail("the scenario ends this call with an error", "")
 	case EndAway, EndLogin:
-		return p.fail("the scenario plays a provider's trouble", c.End)
+		return p.fail("the scenario simulates an error of the provider", c.End)
 	case EndCrash, EndHang:
 		if c.End == EndCrash {
-			syscall.Kill(syscall.Getpid(), syscall.SIGKILL) // which needs a moment
+			syscall.Kill(syscall.Getpid(), syscall.SIGKILL) // may take a moment
 		}
 		<-ctx.Done()
 		return stopped
@@ -69,33 +69,32 @@ func (p *Player) Play(ctx context.Context) int {
 	return c.Exit
 }
 
-// fail ends the call with a final record that says error; an exit code of 0
-// would contradict it.
+// fail ends the call with a result record of an error, and with an exit code other than 0.
 func (p *Player) fail(why string, trouble End) int {
 	p.result(Record{Status: StatusError, Error: why, Trouble: trouble})
 	return max(p.Call.Exit, 1)
 }
 
-// result makes r the last record of the call, with all that was counted.
+// result writes r as the result record, with the usage of the call.
 func (p *Player) result(r Record) {
 	n := p.Call.Requests()
 	r.Type, r.Usage, r.Requests = RecordResult, p.Call.Usage, &n
 	p.record(r)
 }
 
-// record writes one line at once: abl shows what an agent does while it does it.
+// record writes a line immediately, because abl shows the progress of an agent.
 func (p *Player) record(r Record) {
 	if line, err := json.Marshal(r); err == nil {
 		p.Out.Write(append(line, '\n'))
 	}
 }
 
-// tool says what is about to be done.
+// tool writes a record of the next action.
 func (p *Player) tool(name, detail string) {
 	p.record(Record{Type: RecordTool, Tool: name, Text: detail})
 }
 
-// step carries out one step. No link leads it out of the workspace.
+// step runs one step. It follows no link out of the workspace.
 func (p *Player) step(ctx context.Context, s Step) error {
 	root, err := os.OpenRoot(p.Dir)
 	if err != nil {
@@ -133,8 +132,8 @@ func (p *Player) step(ctx context.Context, s Step) error {
 	return nil
 }
 
-// write writes text to a file, with how as the further flag, and makes the
-// folders on the way. Without a mode it leaves that of what is there, or gives 0644.
+// write writes text to a file, with the additional flag how, and creates missing folders. Without a mode it
+// keeps the mode of an existing file, and uses 0644 for a new one.
 func write(root *os.Root, name, text string, how int, mode string) error {
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
@@ -144,13 +143,13 @@ func write(root *os.Root, name, text string, how int, mode string) error {
 		return err
 	}
 	_, err = io.WriteString(f, text)
-	if bits, _ := strconv.ParseUint(mode, 8, 32); mode != "" { // check has read it before
+	if bits, _ := strconv.ParseUint(mode, 8, 32); mode != "" { // check has validated it
 		err = cmp.Or(err, f.Chmod(os.FileMode(bits)))
 	}
 	return cmp.Or(err, f.Close())
 }
 
-// run runs a command and prints what it prints.
+// run runs a command and copies its output.
 func (p *Player) run(ctx context.Context, command string, expect *int) error {
 	p.tool("run", command)
 	r, w := io.Pipe()
@@ -173,7 +172,7 @@ func (p *Player) run(ctx context.Context, command string, expect *int) error {
 	return nil
 }
 
-// copyLines prints each line as a record, a very long one in pieces.
+// copyLines writes each line as a record, and a very long line as several.
 func (p *Player) copyLines(r io.Reader) {
 	in := bufio.NewReaderSize(r, outputLine)
 	for {
@@ -187,15 +186,15 @@ func (p *Player) copyLines(r io.Reader) {
 	}
 }
 
-// printLine is the length of the lines of a print step, and printFrame what of it is
-// no filling, line end included.
+// printLine is the length of the lines of a print step, and printFrame the part of it without the filling,
+// with the line end.
 const (
 	printLine  = 1024
 	printFrame = len(`{"type":"output","text":"line 000000000001 "}`) + 1
 )
 
-// print prints size bytes as numbered output records, so that a reader can tell
-// whether one is missing. The last one takes what is left, or as little as one can.
+// print writes size bytes as numbered records, so that a missing one is noticed. The last record has the
+// rest, or the minimum length.
 func (p *Player) print(size int64) {
 	out := bufio.NewWriterSize(p.Out, outputLine)
 	for n := 1; size > 0; n++ {

@@ -104,14 +104,14 @@ func TestPlayEnds(t *testing.T) {
 		name   string
 		call   ScriptCall
 		code   int
-		status string // of the last record, "" when it is no result
+		status string // of the last record, "" if it is not a result
 		why    string
 	}{
 		{"ok", ScriptCall{}, 0, "success", ""},
 		{"ok-with-a-code", ScriptCall{End: EndOK, Exit: 9}, 9, "success", ""},
 		{"silent", ScriptCall{End: EndSilent}, 0, "", ""},
-		{"error", ScriptCall{End: EndError}, 1, "error", "the scenario ends this call in an error"},
-		{"error-with-a-code", ScriptCall{End: EndError, Exit: 41}, 41, "error", "the scenario ends this call in an error"},
+		{"error", ScriptCall{End: EndError}, 1, "error", "the scenario ends this call with an error"},
+		{"error-with-a-code", ScriptCall{End: EndError, Exit: 41}, 41, "error", "the scenario ends this call with an error"},
 		{"unexpected", ScriptCall{Steps: []Step{{Run: "exit 1", Expect: &five}, {Say: str("not said")}}}, 1, "error",
 			`step 1: "exit 1" ended with exit code 1, expected was 5`},
 	}
@@ -126,12 +126,12 @@ func TestPlayEnds(t *testing.T) {
 	}
 }
 
-// A hanging agent, and one that is amid a step, ends when it is stopped, without last words.
+// A hanging agent, and one in the middle of a step, end when stopped, without a result record.
 func TestPlayStops(t *testing.T) {
 	tests := []struct {
 		name string
 		call ScriptCall
-		wait int // for so many lines
+		wait int // number of lines to wait for
 	}{
 		{"hangs", ScriptCall{End: EndHang}, 1},
 		{"sleeps", ScriptCall{Steps: []Step{{Sleep: Duration(time.Hour)}}}, 2},
@@ -170,7 +170,7 @@ func TestPlayStops(t *testing.T) {
 	}
 }
 
-// No step reaches out of the workspace, not even through a link that is there.
+// No step writes outside of the workspace, also not through an existing link.
 func TestPlayStaysInTheWorkspace(t *testing.T) {
 	outside := t.TempDir()
 	if err := os.WriteFile(filepath.Join(outside, "kept"), []byte("kept"), 0o600); err != nil {
@@ -196,7 +196,7 @@ func TestPlayStaysInTheWorkspace(t *testing.T) {
 	}
 }
 
-// What a print step prints has the size that it says, and no line is like another.
+// The output of a print step has its size, and all lines differ.
 func TestPrint(t *testing.T) {
 	for _, size := range []int64{1, 100, 1023, 1024, 1025, 2047, 2048, 5000, 1 << 20} {
 		var out bytes.Buffer

@@ -20,14 +20,14 @@ import (
 // Version is the only version of the file format so far.
 const Version = 1
 
-// Scenario is one file: the calls that a script knows, in the order in which they are tried.
+// Scenario is the content of a file: calls, in the order in which Pick checks them.
 type Scenario struct {
 	Version int          `yaml:"version" json:"version"`
 	Calls   []ScriptCall `yaml:"calls" json:"calls"`
 }
 
-// ScriptCall is what an agent does in one call. Phase, Iteration and Attempt are 0
-// for "any"; Pick fills them in with those of the call that it was picked for.
+// ScriptCall defines the actions of one call. Phase, Iteration and Attempt are 0 for any value; Pick sets them
+// to the values of the call.
 type ScriptCall struct {
 	Role      string        `yaml:"role" json:"role"`
 	Phase     int           `yaml:"phase" json:"phase,omitempty"`
@@ -38,65 +38,64 @@ type ScriptCall struct {
 	End       End           `yaml:"end" json:"end,omitempty"`
 	Exit      int           `yaml:"exit" json:"exit,omitempty"`
 
-	// Set by abl for the agent, never read from a file.
-	// Counts the role's calls over all rounds.
+	// abl sets these; a file cannot.
+	// Step is the number of the step over all rounds.
 	Step    int    `yaml:"-" json:"step,omitempty"`
 	Session string `yaml:"-" json:"session,omitempty"`
 }
 
-// Step is one action. Exactly one of Say, Write, Append, Delete, Run, Sleep,
-// Print, Raw and Report is set; Text, From, Mode and Expect go with some of them.
+// Step is one action: one of Say, Write, Append, Delete, Run, Sleep, Print, Raw and Report. Text, From, Mode and
+// Expect are options of some of them.
 type Step struct {
-	// A line of the agent's own words.
+	// Say is a line of text.
 	Say *string `yaml:"say" json:"say,omitempty"`
-	// Path in the workspace, replaced by Text.
+	// Write is the path in the workspace of a file to replace by Text.
 	Write string `yaml:"write" json:"write,omitempty"`
-	// Path in the workspace, Text is added to its end.
+	// Append is the path of a file to which to append Text.
 	Append string `yaml:"append" json:"append,omitempty"`
-	// Path in the workspace, a folder with all that is in it.
+	// Delete is the path of a file or folder to remove.
 	Delete string `yaml:"delete" json:"delete,omitempty"`
-	// A shell command, run in the workspace.
+	// Run is a shell command to run in the workspace.
 	Run   string   `yaml:"run" json:"run,omitempty"`
 	Sleep Duration `yaml:"sleep" json:"sleep,omitempty"`
-	// So many bytes of output lines.
+	// Print is a number of bytes to print in lines.
 	Print Size `yaml:"print" json:"print,omitempty"`
-	// One line for standard output, as it is.
+	// Raw is a line to print unchanged.
 	Raw *string `yaml:"raw" json:"raw,omitempty"`
-	// The role's run report of this very call.
+	// Report is the content of the call's run report.
 	Report *string `yaml:"report" json:"report,omitempty"`
 
 	Text string `yaml:"text" json:"text,omitempty"` // with Write and Append
-	// With Write and Append: a file beside the scenario; Resolve turns it into Text.
+	// With Write and Append: a file next to the scenario; Resolve reads it into Text.
 	From string `yaml:"from" json:"from,omitempty"`
-	// With Write: permission bits in octal, as "0755".
+	// With Write: permission bits in octal, such as "0755".
 	Mode string `yaml:"mode" json:"mode,omitempty"`
-	// With Run: the exit code without which the call ends in error.
+	// With Run: the expected exit code; the call fails with any other.
 	Expect *int `yaml:"expect" json:"expect,omitempty"`
 }
 
-// ScriptUsage is what the call reports for one model.
+// ScriptUsage is the reported usage of one model.
 type ScriptUsage struct {
 	Model        string `yaml:"model" json:"model"`
 	tokens.Count `yaml:",inline"`
 	Requests     int64 `yaml:"requests" json:"requests,omitempty"`
 }
 
-// End says how a call ends after its steps.
+// End is the end of a call after its steps.
 type End string
 
-// The ways a call can end; an empty End is EndOK.
+// The values of End; "" is EndOK.
 const (
-	EndOK     End = "ok"     // a final record that says success
-	EndSilent End = "silent" // no final record
-	EndError  End = "error"  // a final record that says error
-	EndAway   End = "away"   // an error: the provider is unavailable or wants us to wait
+	EndOK     End = "ok"     // a result record with success
+	EndSilent End = "silent" // no result record
+	EndError  End = "error"  // a result record with an error
+	EndAway   End = "away"   // an error: the provider is unavailable or limits the rate
 	EndLogin  End = "login"  // an error: the provider refused the key
-	EndCrash  End = "crash"  // the agent kills itself with SIGKILL
+	EndCrash  End = "crash"  // the agent ends by SIGKILL
 	EndHang   End = "hang"   // the agent waits until it is stopped
 )
 
-// Requests is the number of model requests that the call reports: at least one
-// for each model, and one when there is no usage at all.
+// Requests returns the reported number of model requests: at least one per model, and one without usage.
 func (c ScriptCall) Requests() int64 {
 	var n int64
 	for _, u := range c.Usage {
@@ -105,8 +104,7 @@ func (c ScriptCall) Requests() int64 {
 	return max(n, 1)
 }
 
-// Pick returns the first call that is meant for this role, phase, iteration and
-// attempt, with these filled in.
+// Pick returns the first call that matches a role, phase, iteration and attempt, with these values set.
 func (s Scenario) Pick(role string, phase, iteration, attempt int) (ScriptCall, bool) {
 	fits := func(want, have int) bool { return want == 0 || want == have }
 	for _, c := range s.Calls {
@@ -118,13 +116,11 @@ func (s Scenario) Pick(role string, phase, iteration, attempt int) (ScriptCall, 
 	return ScriptCall{}, false
 }
 
-// maxText is the largest file that a step can take its text from, in bytes.
+// maxText is the maximum size of a file in From, in bytes.
 const maxText = 8 << 20
 
-// Resolve returns the call with the text of every file that a step names with
-// From in its place. The files are below dir, the scenario file's own folder;
-// a link, a file that is no regular one, one larger than maxText and one that is
-// not UTF-8 are errors.
+// Resolve replaces From by the text of the file, in all steps. Files are relative to dir, the folder of the
+// scenario. It fails if a file is a link, not regular, larger than maxText or not UTF-8.
 func (c ScriptCall) Resolve(dir string) (ScriptCall, error) {
 	c.Steps = slices.Clone(c.Steps)
 	for i := range c.Steps {
@@ -134,7 +130,7 @@ func (c ScriptCall) Resolve(dir string) (ScriptCall, error) {
 		}
 		data, err := hostfs.Read(dir, s.From, maxText)
 		if err == nil && !utf8.Valid(data) {
-			err = fmt.Errorf("cannot take in %q: it is not UTF-8 text", s.From)
+			err = fmt.Errorf("cannot use %q: it is not UTF-8 text", s.From)
 		}
 		if err != nil {
 			return ScriptCall{}, fmt.Errorf("step %d: %w", i+1, err)
@@ -144,18 +140,18 @@ func (c ScriptCall) Resolve(dir string) (ScriptCall, error) {
 	return c, nil
 }
 
-// Values stand for the words in double braces that a script's texts may use.
+// Values replace the words in double braces in the texts of a scenario.
 type Values struct {
 	Phase, Iteration, Step int
 	Time                   time.Time
 	AppURL                 string
 }
 
-// timeLayout is how a time stands in a report's name, always UTC.
+// timeLayout is the format of the UTC time in a report's name.
 const timeLayout = "20060102T150405Z"
 
-// Fill puts the values in place of {{phase}}, {{iteration}}, {{step}}, {{time}}
-// and {{app_url}}; any other word in braces stays, since programs use them too.
+// Fill replaces {{phase}}, {{iteration}}, {{step}}, {{time}} and {{app_url}} by the values. It keeps other
+// words in braces, which programs may use.
 func (v Values) Fill(text string) string {
 	return strings.NewReplacer(
 		"{{phase}}", strconv.Itoa(v.Phase),
@@ -172,8 +168,7 @@ func ReportPath(role string, phase, iteration int, at time.Time) string {
 	return fmt.Sprintf("%s_reports/phase%d_v%d_%s.md", role, phase, iteration, at.UTC().Format(timeLayout))
 }
 
-// Parse reads a scenario file. Every error names the file, and the line where
-// the mistake has one.
+// Parse reads a scenario file. Errors name the file and, if known, the line.
 func Parse(name string, data []byte) (s Scenario, err error) {
 	if err := yamlfile.Decode(name, data, &s); err != nil {
 		return Scenario{}, err
@@ -184,16 +179,15 @@ func Parse(name string, data []byte) (s Scenario, err error) {
 	return s, nil
 }
 
-// ParseCall reads the one call that abl hands to the scripted agent, as JSON. It was
-// checked when its scenario was read.
+// ParseCall reads the call that abl passes to the scripted agent, as JSON. Parse has already checked it.
 func ParseCall(name string, data []byte) (c ScriptCall, err error) {
 	if err := json.Unmarshal(data, &c); err != nil {
-		return ScriptCall{}, fmt.Errorf("%s: is no call of a scenario: %w", name, err)
+		return ScriptCall{}, fmt.Errorf("%s: not a call of a scenario: %w", name, err)
 	}
 	return c, nil
 }
 
-// check finds the first mistake and the key of the part that has it.
+// check returns the first mistake and the key of its part.
 func (s Scenario) check() (key string, err error) {
 	switch {
 	case s.Version != Version:
@@ -216,13 +210,12 @@ func (s Scenario) check() (key string, err error) {
 }
 
 var (
-	// roles are those that a call can have: the two of a phase, and the steps of
-	// learning that ask an agent.
+	// roles are the possible roles of a call: those of a phase, and the steps of learning.
 	roles = []string{"builder", "verifier", "generate", "review", "learnings", "mistakes", "improve"}
 	ends  = []End{"", EndOK, EndSilent, EndError, EndAway, EndLogin, EndCrash, EndHang}
 )
 
-// check checks all of a call but its steps.
+// check checks a call except its steps.
 func (c ScriptCall) check() error {
 	switch {
 	case !slices.Contains(ends, c.End):
@@ -230,7 +223,7 @@ func (c ScriptCall) check() error {
 	case !slices.Contains(roles, c.Role):
 		return fmt.Errorf("role is %q, want one of %q", c.Role, roles)
 	case c.Phase < 0 || c.Iteration < 0 || c.Attempt < 0:
-		return fmt.Errorf("phase, iteration and attempt are numbers from 1, or left out for any")
+		return fmt.Errorf("phase, iteration and attempt must be positive numbers; omit one to match any")
 	case c.Exit < 0 || c.Exit > 255:
 		return fmt.Errorf("exit is %d, want 0 to 255", c.Exit)
 	}
@@ -242,20 +235,19 @@ func (c ScriptCall) check() error {
 	return nil
 }
 
-// extras are the keys of a step that say more about what it does, and with which they go.
+// extras are the options of steps, with the actions that they belong to.
 var extras = map[string]string{"text": "write append", "from": "write append", "mode": "write", "expect": "run"}
 
-// keys are those of the step that are set, as JSON has them.
+// keys returns the JSON keys of the fields that are set.
 func (s Step) keys() []string {
-	data, _ := json.Marshal(s) // a step has nothing that JSON lacks
+	data, _ := json.Marshal(s) // a step can always be encoded
 	var set map[string]any
 	_ = json.Unmarshal(data, &set)
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Kind is the key in the file that makes a step what it is: say, write,
-// append, delete, run, sleep, print, raw or report; "" for a step with none or
-// more than one of them.
+// Kind returns the action of a step: say, write, append, delete, run, sleep, print, raw or report. It returns
+// "" for a step without an action or with several.
 func (s Step) Kind() string {
 	kinds := slices.DeleteFunc(s.keys(), func(key string) bool { return extras[key] != "" })
 	if len(kinds) != 1 {
@@ -264,22 +256,22 @@ func (s Step) Kind() string {
 	return kinds[0]
 }
 
-// Path is the file that a write, append or delete step is about.
+// Path returns the file of a write, append or delete step.
 func (s Step) Path() string { return s.Write + s.Append + s.Delete }
 
 func (s Step) check() error {
 	kind := s.Kind()
 	if kind == "" {
-		return fmt.Errorf("a step does one thing of say, write, append, delete, run, sleep, print, raw and report, this one has %q", s.keys())
+		return fmt.Errorf("want one of say, write, append, delete, run, sleep, print, raw and report in a step, got %q", s.keys())
 	}
 	for key, with := range extras {
 		if !strings.Contains(with, kind) && slices.Contains(s.keys(), key) {
-			return fmt.Errorf("%s: does not go with %s", key, kind)
+			return fmt.Errorf("%s: cannot be combined with %s", key, kind)
 		}
 	}
 	switch bits, err := strconv.ParseUint(cmp.Or(s.Mode, "0"), 8, 32); {
 	case err != nil || bits > 0o777:
-		return fmt.Errorf("mode: want permission bits in octal as \"0755\", got %q", s.Mode)
+		return fmt.Errorf("mode: want permission bits in octal, such as \"0755\", got %q", s.Mode)
 	case s.Path() != "" && !local(s.Path()):
 		return fmt.Errorf("%s: path %q leaves the workspace", kind, s.Path())
 	case s.From != "" && !local(s.From):
@@ -292,29 +284,29 @@ func (s Step) check() error {
 	return nil
 }
 
-// local says whether a path stays below the folder that it starts from.
+// local reports whether a path is below the folder that it is relative to.
 func local(path string) bool { return filepath.IsLocal(path) && filepath.Clean(path) != "." }
 
-// Duration is a time.Duration written as 200ms or 1m30s.
+// Duration is a time.Duration in a form such as 200ms or 1m30s.
 type Duration time.Duration
 
 // UnmarshalText reads what MarshalText writes.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil || v < 0 || v > 24*time.Hour {
-		return fmt.Errorf("cannot read duration %q: want one as 200ms or 1m30s, up to 24h", text)
+		return fmt.Errorf("cannot read duration %q: want one such as 200ms or 1m30s, up to 24h", text)
 	}
 	*d = Duration(v)
 	return nil
 }
 
-// MarshalText writes the duration as 1m30s.
+// MarshalText writes the duration in a form such as 1m30s.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
 // Size is a number of bytes, written as a plain number or with KB, MB or GB (powers of 1000).
 type Size int64
 
-// maxPrint keeps a slip of the pen from filling a disk.
+// maxPrint is the maximum of Print: a typing mistake must not fill the disk.
 const maxPrint = 16e9
 
 // UnmarshalText reads what MarshalText writes and the units.
@@ -327,7 +319,7 @@ func (s *Size) UnmarshalText(text []byte) error {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 	if err != nil || n < 0 || n > maxPrint/factor {
-		return fmt.Errorf("cannot read size %q: want a number of bytes, or one as 200MB, up to 16GB", text)
+		return fmt.Errorf("cannot read size %q: want a number of bytes, or one such as 200MB, up to 16GB", text)
 	}
 	*s = Size(n * factor)
 	return nil

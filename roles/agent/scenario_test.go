@@ -58,27 +58,27 @@ func TestParseErrors(t *testing.T) {
 		{"no role", "version: 1\ncalls:\n- phase: 1\n", `s.yaml:3: calls[0]: role is "", want one of ["builder" "verifier" "generate" "review" "learnings" "mistakes" "improve"]`},
 		{"unknown key", call + "stpes: []\n", `s.yaml:4: unknown key "stpes" in calls[0]; did you mean "steps"?`},
 		{"step number", call + "step: 3\n", `s.yaml:4: unknown key "step" in calls[0]; did you mean "steps"?`},
-		{"phase", call + "phase: -1\n", "s.yaml:3: calls[0]: phase, iteration and attempt are numbers from 1, or left out for any"},
+		{"phase", call + "phase: -1\n", "s.yaml:3: calls[0]: phase, iteration and attempt must be positive numbers; omit one to match any"},
 		{"end", call + "end: later\n", `s.yaml:3: calls[0]: end is "later", want one of ["ok" "silent" "error" "away" "login" "crash" "hang"]`},
 		{"exit", call + "exit: 256\n", "s.yaml:3: calls[0]: exit is 256, want 0 to 255"},
 		{"usage model", call + "usage: [{input: 1}]\n", `s.yaml:3: calls[0]: usage of "": want a model, and no count below 0`},
 		{"usage count", call + "usage: [{model: m, input: -1}]\n", `s.yaml:3: calls[0]: usage of "m": want a model, and no count below 0`},
 		{"usage requests", call + "usage: [{model: m, requests: -1}]\n", `s.yaml:3: calls[0]: usage of "m": want a model, and no count below 0`},
-		{"nothing", step + "expect: 1\n", `s.yaml:5: calls[0].steps[0]: a step does one thing of say, write, append, delete, run, sleep, print, raw and report, this one has ["expect"]`},
-		{"two things", step + "run: x\n    say: y\n", `s.yaml:5: calls[0].steps[0]: a step does one thing of say, write, append, delete, run, sleep, print, raw and report, this one has ["run" "say"]`},
+		{"nothing", step + "expect: 1\n", `s.yaml:5: calls[0].steps[0]: want one of say, write, append, delete, run, sleep, print, raw and report in a step, got ["expect"]`},
+		{"two things", step + "run: x\n    say: y\n", `s.yaml:5: calls[0].steps[0]: want one of say, write, append, delete, run, sleep, print, raw and report in a step, got ["run" "say"]`},
 		{"absolute", step + "write: /etc/passwd\n", `s.yaml:5: calls[0].steps[0]: write: path "/etc/passwd" leaves the workspace`},
 		{"escape", step + "append: a/../../b\n", `s.yaml:5: calls[0].steps[0]: append: path "a/../../b" leaves the workspace`},
 		{"workspace itself", step + "delete: a/..\n", `s.yaml:5: calls[0].steps[0]: delete: path "a/.." leaves the workspace`},
 		{"from escape", step + "write: a\n    from: ../x\n", `s.yaml:5: calls[0].steps[0]: from: path "../x" leaves the scenario's folder`},
 		{"text and from", step + "write: a\n    text: b\n    from: c\n", "s.yaml:5: calls[0].steps[0]: text and from exclude each other"},
-		{"text alone", step + "run: a\n    text: b\n", "s.yaml:5: calls[0].steps[0]: text: does not go with run"},
-		{"expect", step + "write: a\n    expect: 0\n", "s.yaml:5: calls[0].steps[0]: expect: does not go with write"},
-		{"mode with append", step + "append: a\n    mode: '0644'\n", "s.yaml:5: calls[0].steps[0]: mode: does not go with append"},
-		{"mode", step + "write: a\n    mode: '4755'\n", `s.yaml:5: calls[0].steps[0]: mode: want permission bits in octal as "0755", got "4755"`},
-		{"sleep", step + "sleep: 5\n", `s.yaml:5: calls[0].steps[0].sleep: cannot read duration "5": want one as 200ms or 1m30s, up to 24h`},
-		{"long sleep", step + "sleep: 25h\n", `s.yaml:5: calls[0].steps[0].sleep: cannot read duration "25h": want one as 200ms or 1m30s, up to 24h`},
-		{"print", step + "print: much\n", `s.yaml:5: calls[0].steps[0].print: cannot read size "much": want a number of bytes, or one as 200MB, up to 16GB`},
-		{"too much", step + "print: 17GB\n", `s.yaml:5: calls[0].steps[0].print: cannot read size "17GB": want a number of bytes, or one as 200MB, up to 16GB`},
+		{"text alone", step + "run: a\n    text: b\n", "s.yaml:5: calls[0].steps[0]: text: cannot be combined with run"},
+		{"expect", step + "write: a\n    expect: 0\n", "s.yaml:5: calls[0].steps[0]: expect: cannot be combined with write"},
+		{"mode with append", step + "append: a\n    mode: '0644'\n", "s.yaml:5: calls[0].steps[0]: mode: cannot be combined with append"},
+		{"mode", step + "write: a\n    mode: '4755'\n", `s.yaml:5: calls[0].steps[0]: mode: want permission bits in octal, such as "0755", got "4755"`},
+		{"sleep", step + "sleep: 5\n", `s.yaml:5: calls[0].steps[0].sleep: cannot read duration "5": want one such as 200ms or 1m30s, up to 24h`},
+		{"long sleep", step + "sleep: 25h\n", `s.yaml:5: calls[0].steps[0].sleep: cannot read duration "25h": want one such as 200ms or 1m30s, up to 24h`},
+		{"print", step + "print: much\n", `s.yaml:5: calls[0].steps[0].print: cannot read size "much": want a number of bytes, or one such as 200MB, up to 16GB`},
+		{"too much", step + "print: 17GB\n", `s.yaml:5: calls[0].steps[0].print: cannot read size "17GB": want a number of bytes, or one such as 200MB, up to 16GB`},
 		{"raw lines", step + `raw: "a\nb"` + "\n", "s.yaml:5: calls[0].steps[0]: raw: want one line"},
 	}
 	for _, tt := range tests {
@@ -93,8 +93,8 @@ func TestParseErrors(t *testing.T) {
 
 func TestParseCallErrors(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                      "c.json: is no call of a scenario: unexpected end of JSON input",
-		`{"role":"builder"} {}`: "c.json: is no call of a scenario: invalid character '{' after top-level value",
+		"":                      "c.json: not a call of a scenario: unexpected end of JSON input",
+		`{"role":"builder"} {}`: "c.json: not a call of a scenario: invalid character '{' after top-level value",
 	} {
 		if _, err := ParseCall("c.json", []byte(in)); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", in, err, want)
@@ -192,7 +192,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// What abl hands to the agent is what it read.
+// roundTrip checks that abl passes on to the agent what it read.
 func roundTrip(t *testing.T, s Scenario) {
 	t.Helper()
 	for _, c := range s.Calls {
@@ -212,8 +212,8 @@ func roundTrip(t *testing.T, s Scenario) {
 
 func TestRoundTrip(t *testing.T) { roundTrip(t, full(t)) }
 
-// FuzzParse holds that no input panics, that what is read keeps to the
-// workspace, and that it survives the way to the agent.
+// FuzzParse checks that no input causes a panic, and that accepted scenarios stay in the workspace and
+// reach the agent unchanged.
 func FuzzParse(f *testing.F) {
 	data, err := os.ReadFile("testdata/full.yaml")
 	if err != nil {

@@ -52,7 +52,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, req *request, 
 	rep.parts = []map[string]any{{"text": script.Final}}
 	switch script.End {
 	case Refuse:
-		return invalid("the script ends this call in an error")
+		return invalid("the script ends this call with an error")
 	case NoAnswer:
 		<-r.Context().Done()
 		return nil

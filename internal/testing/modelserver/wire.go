@@ -84,7 +84,7 @@ func (s *Server) wire(w http.ResponseWriter, r *http.Request, e *entry, c wire) 
 	e.Did, a.text = string(script.End), script.Final
 	switch script.End {
 	case Refuse:
-		return invalid("the script ends this call in an error")
+		return invalid("the script ends this call with an error")
 	case NoAnswer:
 		<-r.Context().Done()
 		return nil
