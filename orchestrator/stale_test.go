@@ -11,7 +11,7 @@ import (
 	"abl/roles"
 )
 
-// stale is a loop over phase 2 of two, which is stale, before its first call.
+// stale returns a loop over phase 2 of two, which is stale, before its first call.
 func stale(w *world, says map[string][]string) (*Loop, *tests) {
 	w.Helper()
 	replays := &tests{t: w.T, says: says}
@@ -26,8 +26,8 @@ func stale(w *world, says map[string][]string) (*Loop, *tests) {
 	return l, replays
 }
 
-// What a stale phase passed with is replayed where the source stands now. Only a
-// proof of every contract makes it a pass, and no agent has a part in it.
+// The tests of a stale phase are replayed on the current source, without an agent. It passes only if
+// every contract is proven.
 func TestStalePhaseIsReplayed(t *testing.T) {
 	no := suite(2, "--")
 	sound := func(change map[string][]string) map[string][]string {
@@ -46,7 +46,7 @@ func TestStalePhaseIsReplayed(t *testing.T) {
 		{"it is broken", sound(map[string][]string{"phase2/passed": {suite(2, "+-")}}), "building round 2 iteration 1 step-3: fail by 500, empty, no app, phase1/passed, phase2/passed, phase2/passed; P2.C2 500; "},
 		{"an earlier one is broken", sound(map[string][]string{"phase1/passed": {suite(1, "-+")}}), "building round 2 iteration 1 step-3: fail by phase1/passed, phase1/passed; P1.C1 500; "},
 		{"the app does not start", sound(map[string][]string{"phase1/passed": {"app: exit code 1"}}), "building round 2 iteration 1 step-3: fail by phase1/passed;  exit code 1; "},
-		{"it proves nothing with the app away", sound(map[string][]string{"no app": {suite(2, "++")}}), "verifying round 2 iteration 1 step-3: unverified by 500, empty, no app, phase1/passed, phase2/passed; P2.C1 is vacuous: its test is ok with the app away (does it send requests to $ABL_APP_URL?) (the contract: GET /2/1 → 200)"},
+		{"it proves nothing with the app away", sound(map[string][]string{"no app": {suite(2, "++")}}), "verifying round 2 iteration 1 step-3: unverified by 500, empty, no app, phase1/passed, phase2/passed; P2.C1 is vacuous: its test is ok without the app (does it send requests to $ABL_APP_URL?) (the contract: GET /2/1 → 200)"},
 		{"nobody shows a contract of the earlier one", sound(map[string][]string{"phase1/passed": {suite(1, "+.")}}), "verifying round 2 iteration 1 step-3: unverified by 500, empty, no app, phase1/passed, phase2/passed; phase1/passed: P1.C2 is missing: no test line names it (the contract: GET /1/2 → 404)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestStalePhaseIsReplayed(t *testing.T) {
 	}
 }
 
-// An abl that is killed anywhere in it does it again, to the same end.
+// An abl that is killed during this repeats it, with the same result.
 func TestKilledWhileAStalePhaseIsReplayed(t *testing.T) {
 	says := map[string][]string{"phase1/passed": {suite(1, "++")}, "phase2/passed": {suite(2, "++")}, "no app": {suite(2, "--")}, "empty": {suite(2, "--")}, "500": {suite(2, "--")}}
 	for n := 1; ; n++ {
@@ -96,7 +96,7 @@ func TestKilledWhileAStalePhaseIsReplayed(t *testing.T) {
 	}
 }
 
-// A pass makes those later ones stale that were made on another source.
+// A pass makes later phases stale if they passed on another source.
 func TestOutdate(t *testing.T) {
 	w := newWorld(t, nil)
 	l := w.loop()

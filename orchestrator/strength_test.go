@@ -13,8 +13,7 @@ import (
 	"abl/roles/replay"
 )
 
-// Tests that pass have to notice when the answers that fit their contracts are others, for as long as
-// there is time.
+// TestStrengthDecides checks that passing tests must detect altered responses, within the time limit.
 func TestStrengthDecides(t *testing.T) {
 	always := func(took time.Duration) func(time.Duration) time.Duration {
 		return func(time.Duration) time.Duration { return took }
@@ -22,11 +21,11 @@ func TestStrengthDecides(t *testing.T) {
 	unnoticed := "its test stays ok when the 200 to GET /1/1 becomes 500"
 	for _, c := range []struct {
 		name    string
-		empty   string // what the tests say to an app that answers everything with an empty 200
-		looksAt string // of which contract each test sees the answers
+		empty   string // the tests' output for an app with an empty 200
+		looksAt string // for each test, the contract whose responses it checks
 		time    func(time.Duration) time.Duration
 		allow   []string
-		want    string // verdict, replays with altered answers, what is said
+		want    string // verdict, altered replays, message
 	}{
 		{"they notice", "--", "12", always(time.Hour), nil,
 			"pass 2 shown for 2 of 2 contracts: nothing failed"},
@@ -42,7 +41,7 @@ func TestStrengthDecides(t *testing.T) {
 			"pass 2 shown for 0 of 2 contracts, 2 weak: nothing failed; weak: P1.C1 (" + unnoticed + "), P1.C2 (its test stays ok when the 404 to GET /1/2 becomes 200)"},
 		{"time for one", "--", "12", always(time.Second), nil,
 			"pass 1 shown for 1 of 2 contracts, 1 not reached: nothing failed"},
-		{"no time", "--", "", always(0), nil, "pass 0 not tried, since verify.strength_time is 0: nothing failed"},
+		{"no time", "--", "", always(0), nil, "pass 0 not checked, because verify.strength_time is 0: nothing failed"},
 		{"ok for an answer that is right", "+-", "12", always(time.Hour), nil,
 			"pass 2 shown for 2 of 2 contracts: nothing failed"},
 		{"ok for one that is not", "-+", "12", always(time.Hour), nil,
@@ -65,8 +64,8 @@ func TestStrengthDecides(t *testing.T) {
 	}
 }
 
-// Before the answers are altered the tests are run once more as they are: a test that is not ok then
-// goes by something else, and its contract is flaky.
+// TestSecondRunBeforeAlteredAnswers checks that the tests run once more without alterations first. A
+// test that is then not ok is flaky.
 func TestSecondRunBeforeAlteredAnswers(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
 	replays := watchedTests(t, "--", "12")
@@ -82,7 +81,7 @@ func TestSecondRunBeforeAlteredAnswers(t *testing.T) {
 	}
 }
 
-// A watcher sees how many of these replays are made and how many there are as yet.
+// TestStrengthIsCounted checks the progress: the number of finished replays and of all planned so far.
 func TestStrengthIsCounted(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
 	l, p := w.toJudge(watchedTests(t, "--", "12"))
@@ -102,9 +101,9 @@ func TestStrengthIsCounted(t *testing.T) {
 	}
 }
 
-// watchedTests are ok against an app that answers as the contracts of twoEach say, with a
-// witness at its door, and say what is given under an empty 200. looksAt has of each test the number of
-// the contract whose altered answer it notices, 0 for none.
+// watchedTests returns tests that are ok against an app that responds as the contracts of twoEach
+// require, with a witness, and print empty for an empty 200. looksAt has for each test the number of
+// the contract whose altered response it detects, 0 for none.
 func watchedTests(t *testing.T, empty, looksAt string) *tests {
 	no := []string{suite(1, "--")}
 	says := map[string][]string{"app": {suite(1, "++")}, "no app": no, "empty": {suite(1, empty)}, "500": no}

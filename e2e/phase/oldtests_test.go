@@ -64,6 +64,6 @@ func TestWrongRefutingTestIsReported(t *testing.T) {
 		t.Errorf("got verdicts %q, want %q", got, "fail pass")
 	}
 	wants(t, "the notes", notesOf(t, r.Stdout),
-		"the test of P1.C1 with which step-1 refuted the same source was wrong: its test is ok with the app away")
+		"the test of P1.C1 with which step-1 refuted the same source was wrong: its test is ok without the app")
 	checkNothingLeft(p)
 }

@@ -108,7 +108,7 @@ func appEndsWhileTested(t *testing.T, p *lab.Project) {
 		t.Errorf("verdicts: got %q, want %q", got, want)
 	}
 	wants(t, "the fifth Builder's prompt", promptOf(p, "p1-build-5.1"),
-		"SPEC: run the app → it goes on until it is stopped",
+		"SPEC: run the app → it runs until it is stopped",
 		"the app ended on its own with exit code 7, ", "its container ended on its own with exit code 137")
 	wants(t, "the sixth Builder's prompt", promptOf(p, "p1-build-6.1"), "INPUT: the requests of the saved tests",
 		"the app ended on its own with exit code 8, ")

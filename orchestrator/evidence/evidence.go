@@ -51,7 +51,7 @@ type Run struct {
 }
 
 // Runs is the contract of an app that must not end on its own while it is tested.
-const Runs = "run the app → it goes on until it is stopped"
+const Runs = "run the app → it runs until it is stopped"
 
 // Ended returns the entry for an app that did.
 func Ended(under string, seen []string) failedspecs.Entry {
@@ -237,9 +237,9 @@ func (s Suite) vacuous(c Contract) string {
 	under := s.under(c.ID)
 	switch {
 	case len(under) == 3:
-		return fmt.Sprintf("its test is ok with the %s away and under both null %[1]ss: it cannot fail", s.vocabulary().app)
+		return fmt.Sprintf("its test is ok without the %s and with both null %[1]ss: it cannot fail", s.vocabulary().app)
 	case len(under) > 0 && under[0] == "away" && !c.Absence:
-		return fmt.Sprintf("its test is ok with the %s away (%s)", s.vocabulary().app, s.vocabulary().asks)
+		return fmt.Sprintf("its test is ok without the %s (%s)", s.vocabulary().app, s.vocabulary().asks)
 	}
 	return ""
 }

@@ -113,7 +113,7 @@ func TestDecide(t *testing.T) {
 		{"a failure that does not replay", Claims{"P1.C1"}, []Suite{suite("o", "o", "o", "o")},
 			"fail\n  P1.C1 not reproduced\n! P1.C1 is not reproduced: the Verifier reports a failure, and its test is ok in all of 4 replays\n"},
 		{"nor could", Claims{"P1.C1"}, []Suite{suite("o").with(func(s *Suite) { s.Away = one("o") })},
-			"fail\n  P1.C1 not reproduced, ok under away\n! P1.C1 is not reproduced: the Verifier reports a failure, and its test is ok in all of 1 replay; but its test is ok with the app away (does it send requests to $ABL_APP_URL?)\n"},
+			"fail\n  P1.C1 not reproduced, ok under away\n! P1.C1 is not reproduced: the Verifier reports a failure, and its test is ok in all of 1 replay; but its test is ok without the app (does it send requests to $ABL_APP_URL?)\n"},
 		{"a failure without a test", Claims{"P1.C1"}, []Suite{suite("-")},
 			"fail\n  P1.C1 failed\n! P1.C1 is failed: the Verifier reports it, the replays have no result: no test line names it\n! run.sh: the plan has no tests\n"},
 		{"an entry about something else", Claims{"", "P9.C9"}, []Suite{suite("o")},
@@ -131,16 +131,16 @@ func TestDecide(t *testing.T) {
 			"unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: in replay 2 of 2 no test line names it (the contract: GET /P1.C2 → 200)\n"},
 
 		{"vacuous with the app away", nil, []Suite{suite("oo").with(func(s *Suite) { s.Away = one("xo") })},
-			"unverified\n  P1.C1 verified\n  P1.C2 vacuous, ok under away\n! P1.C2 is vacuous: its test is ok with the app away (does it send requests to $ABL_APP_URL?) (the contract: GET /P1.C2 → 200)\n"},
+			"unverified\n  P1.C1 verified\n  P1.C2 vacuous, ok under away\n! P1.C2 is vacuous: its test is ok without the app (does it send requests to $ABL_APP_URL?) (the contract: GET /P1.C2 → 200)\n"},
 		{"a doubtful ok with the app away is one", nil, []Suite{suite("o").with(func(s *Suite) { s.Away = one("t") })},
-			"unverified\n  P1.C1 vacuous, ok under away\n! P1.C1 is vacuous: its test is ok with the app away (does it send requests to $ABL_APP_URL?) (the contract: GET /P1.C1 → 200)\n"},
+			"unverified\n  P1.C1 vacuous, ok under away\n! P1.C1 is vacuous: its test is ok without the app (does it send requests to $ABL_APP_URL?) (the contract: GET /P1.C1 → 200)\n"},
 		{"a skip without the app does not count", nil, []Suite{suite("o").with(func(s *Suite) { s.Away = one("s") })}, "pass\n  P1.C1 verified\n"},
 		{"no answer is not ok", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Empty, s.Broken = one("-"), &Run{Late: true}, one("-") })}, "pass\n  P1.C1 verified\n"},
 		{"an absence with the app away", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Contracts[0].Absence = one("o"), true })},
 			"pass\n  P1.C1 verified, ok under away\n"},
 		{"an absence under all three", nil, []Suite{suite("o").with(func(s *Suite) {
 			s.Away, s.Empty, s.Broken, s.Contracts[0].Absence = one("o"), one("o"), one("o"), true
-		})}, "unverified\n  P1.C1 vacuous, ok under away, empty 200, 500\n! P1.C1 is vacuous: its test is ok with the app away and under both null apps: it cannot fail (the contract: GET /P1.C1 → 200)\n"},
+		})}, "unverified\n  P1.C1 vacuous, ok under away, empty 200, 500\n! P1.C1 is vacuous: its test is ok without the app and with both null apps: it cannot fail (the contract: GET /P1.C1 → 200)\n"},
 		{"weak", nil, []Suite{suite("oo").with(func(s *Suite) { s.Empty, s.Broken = one("ox"), one("xo") })},
 			"pass\n  P1.C1 weak, ok under empty 200\n  P1.C2 weak, ok under 500\n"},
 		{"weak under both", nil, []Suite{suite("o").with(func(s *Suite) { s.Empty, s.Broken = one("o"), one("o") })},

@@ -7,7 +7,7 @@ import (
 	"abl/internal/tap"
 )
 
-// What older tests say of a source that passes now, contract by contract.
+// TestOlder checks the results of older tests on a source that passes now, per contract.
 func TestOlder(t *testing.T) {
 	run := func(line string) Run { return Run{TAP: tap.Parse([]byte("1..1\n"+line+"\n"), true)} }
 	const ok, notOK, none = "ok 1 - P1.C1", "not ok 1 - P1.C1\n  ---\n  observed: '404'\n  ...", "ok 1 - P1.C2"
@@ -26,7 +26,7 @@ func TestOlder(t *testing.T) {
 		{"it refutes still", Claims{"P1.C1"}, []string{notOK, notOK}, notOK, notOK, false, "its test is still not ok: 404; changed since: run.sh (the contract: a → b)", ""},
 		{"it refutes still, which nobody reported", nil, []string{notOK, notOK}, notOK, notOK, false, "its test is still not ok: 404", ""},
 		{"a status alone, which an empty 200 has too", Claims{"P1.C1"}, []string{notOK, notOK}, notOK, ok, false, "its test is still not ok: 404", ""},
-		{"ok where nothing can be", Claims{"P1.C1"}, []string{notOK, notOK}, ok, notOK, false, "", "was wrong: its test is ok with the app away"},
+		{"ok where nothing can be", Claims{"P1.C1"}, []string{notOK, notOK}, ok, notOK, false, "", "was wrong: its test is ok without the app"},
 		{"the same of an absence", Claims{"P1.C1"}, []string{notOK, notOK}, ok, notOK, true, "its test is still not ok: 404", ""},
 		{"now so, now so", nil, []string{notOK, ok}, "", "", false, "is not ok in each replay", ""},
 		{"silent of what was reported", Claims{"P1.C1"}, []string{none}, "", "", false, "does not report it: no test line names it", ""},

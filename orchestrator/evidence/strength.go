@@ -286,7 +286,7 @@ func (s Suite) strength() string {
 		}
 	}
 	if of > 0 && s.Waived.Strength {
-		return "not tried, since verify.strength_time is 0"
+		return "not checked, because verify.strength_time is 0"
 	}
 	if of == 0 || len(s.Altered) == 0 {
 		return ""

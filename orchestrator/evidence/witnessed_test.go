@@ -19,7 +19,7 @@ import (
 	"abl/internal/witness"
 )
 
-// notes is the system under test of these suites; of breaks says how it is wrong.
+// notes is the system under test of these suites; breaks selects its fault.
 type notes struct {
 	breaks string
 	mu     sync.Mutex
@@ -63,12 +63,11 @@ POST /notes {"text": T} → 201 {"id": N, "text": T}
 GET /notes/N → 200 {"id": N, "text": T}
 GET /notes/unknown → 404 {"error": "not found"}`
 
-// A suite prints ok without a test: one line a contract.
+// A suite that prints ok without testing, one line per contract.
 const allOK = `
 for n in 1 2 3 4; do echo "ok $n - P1.C$n"; done; echo 1..4`
 
-// Suites of lazy and of lying Verifiers, and honest ones, each run for real by a
-// shell, through the witness.
+// TestWitnessed runs suites of lazy, lying and honest Verifiers in a shell, through the witness.
 func TestWitnessed(t *testing.T) {
 	const honest = `
 is() { if [ "$2" = "$3" ]; then echo "ok $1 - P1.C$1"; else echo "not ok $1 - P1.C$1"; fi; }
@@ -122,7 +121,7 @@ ask GET /health >answer; ask POST /notes '{"text":"milk"}' >answer; ask GET /not
 					t.Fatal(err)
 				}
 			}
-			t.Parallel() // programs are written before: no other test may fork while one is open
+			t.Parallel() // programs are written before, because no other test may fork while one is open for writing
 			app := &notes{breaks: c.breaks}
 			watched := func(altering *witness.Altering) Run {
 				var r Run
@@ -180,7 +179,7 @@ func listen(t *testing.T, h http.Handler) string {
 	return strings.TrimPrefix(at, "http://")
 }
 
-// ask prints the status and the body of an answer: ask METHOD PATH [BODY].
+// ask prints the status and the body of a response: ask METHOD PATH [BODY].
 func ask(args []string) int {
 	var body io.Reader
 	if len(args) > 2 {
@@ -200,9 +199,9 @@ func ask(args []string) int {
 	return 0
 }
 
-// An answer that does not fit, before the one that does, makes a contract's test a lucky one. Each
-// row has the exchanges in their order: a request, its status and its body; "?" before a request says
-// that the tests did not wait for the answer.
+// TestAskedUntilItFits checks contracts whose matching response came only after another one. Each row
+// has the exchanges in order: request, status and body. "?" before a request means that the tests did
+// not wait for the response.
 func TestAskedUntilItFits(t *testing.T) {
 	const errors, another = "1 of 2 responses were errors", "it got 200 with a different body before"
 	for _, c := range []struct{ name, says, others, record, want string }{
@@ -274,7 +273,7 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// An app that abl cannot read is one by what it answers, whatever it was sent.
+// TestUnread checks that an app counts as unreadable by its responses, not by the requests.
 func TestUnread(t *testing.T) {
 	raw := func(sent, got string) witness.Exchange {
 		return witness.Exchange{Sent: bodyOf(sent), Got: bodyOf(got)}
@@ -316,7 +315,7 @@ func TestUnread(t *testing.T) {
 
 func bodyOf(s string) witness.Body { return witness.Body{Bytes: int64(len(s)), Begins: []byte(s)} }
 
-// A test is strong by what it noticed of its own answers alone.
+// TestStrength checks that only alterations of its own responses make a test strong.
 func TestStrength(t *testing.T) {
 	get := func(altered bool) Run {
 		x := witness.Exchange{Method: "GET", Target: "/P1.C1", Status: 200, Altered: altered}
@@ -339,11 +338,11 @@ func TestStrength(t *testing.T) {
 		name    string
 		altered []tried
 		off     bool
-		next    int // replays that are to follow
+		next    int // expected number of further replays
 		want    string
 	}{
 		{"nothing was tried", nil, false, 1, ""},
-		{"nothing shall be", nil, true, 1, "not tried, since verify.strength_time is 0"},
+		{"nothing shall be", nil, true, 1, "not checked, because verify.strength_time is 0"},
 		{"it noticed beside another", []tried{made(get(true), "x", "P1.C1", "P1.C2")}, false, 0, "shown for 1 of 1 contract"},
 		{"it noticed another", []tried{made(get(true), "x", "P1.C1", "P1.C2"), made(get(false), "x", "P1.C2")}, false, 1, "shown for 0 of 1 contract, 1 not reached"},
 		{"it noticed another, and then its own alone", []tried{made(get(false), "x", "P1.C2"), made(get(true), "x", "P1.C1")}, false, 0, "shown for 1 of 1 contract"},
@@ -373,8 +372,8 @@ func TestStrength(t *testing.T) {
 	}
 }
 
-// played says how the tests of a suite go in a replay: each looks at the answers of some contracts,
-// and notices when they are altered.
+// played returns the result of a suite in a replay. Each test checks the responses of some contracts
+// and detects their alteration.
 func (s *Suite) played(a Alteration, looksAt map[string]string) Run {
 	r := Run{Watched: true}
 	var lines []string
@@ -394,15 +393,15 @@ func (s *Suite) played(a Alteration, looksAt map[string]string) Run {
 	return r
 }
 
-// Few replays tell of many contracts which test notices its own answers, whatever order the
-// contracts have in them.
+// TestAlterationsOfManyContracts checks that few replays show for many contracts, in any order, which
+// test detects its own altered responses.
 func TestAlterationsOfManyContracts(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		n       int
-		looksAt func(i int) string // contracts whose answers the test of the i-th looks at, from 1
+		looksAt func(i int) string // contracts whose responses the i-th test checks, from 1
 		weak    []int
-		most    int // replays
+		most    int // maximum of replays
 	}{
 		{"one", 1, nil, nil, 2},
 		{"two", 2, nil, nil, 4},
@@ -436,7 +435,7 @@ func TestAlterationsOfManyContracts(t *testing.T) {
 		{"all go by the first", 20, func(int) string { return "P1.C1" }, []int{2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, 50},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for range 20 { // orders
+			for range 20 { // orders of the contracts
 				s, looksAt := Suite{}, map[string]string{}
 				for i := 1; i <= c.n; i++ {
 					id := fmt.Sprintf("P1.C%d", i)
@@ -467,7 +466,7 @@ func TestAlterationsOfManyContracts(t *testing.T) {
 	}
 }
 
-// What many tests look at is altered alone: it would make them all fail.
+// Responses that many tests use are altered in a separate replay, because all tests would fail.
 func TestContractsThatOthersNeed(t *testing.T) {
 	s := Suite{}
 	for i := 1; i <= 8; i++ {

@@ -176,7 +176,7 @@ func caseOf(c audit.Contract, r audit.Record) testcase {
 	case c.Result == audit.Fail:
 		p.Type = cmp.Or(p.Type, "failed")
 		t.Failure = p
-	case spared(c, r), c.Is == "":
+	case skippedChecks(c, r), c.Is == "":
 		p.Type, p.Text = cmp.Or(p.Type, "not tested"), ""
 		t.Skipped = p
 	default:

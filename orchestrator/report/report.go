@@ -146,22 +146,22 @@ func mark(c audit.Contract, r audit.Record) string {
 	switch {
 	case c.Result == audit.Pass, c.Result == audit.Fail:
 		return c.Result
-	case spared(c, r):
+	case skippedChecks(c, r):
 		return okSoFar
 	}
 	return audit.Unknown
 }
 
-// spared returns true if a contract's test was ok and abl skipped further checks because the
+// skippedChecks returns true if a contract's test was ok and abl skipped further checks because the
 // iteration failed elsewhere.
-func spared(c audit.Contract, r audit.Record) bool {
+func skippedChecks(c audit.Contract, r audit.Record) bool {
 	return (c.Is == okSoFar || c.Is == "untried") && r.Verdict == audit.Fail // older records have the second
 }
 
 // standingText returns the result of a contract and the reason.
 func standingText(c audit.Contract, r audit.Record) string {
 	switch {
-	case spared(c, r):
+	case skippedChecks(c, r):
 		return okSoFar + ": " + notFurther
 	case c.Why == "":
 		return resultText(c)

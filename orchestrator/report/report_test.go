@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// hostile is what an agent may have written to be taken for something else.
+// hostile is a text of an agent that tries to look like something else.
 const hostile = "500 | </code>**x** [l](http://e) `c` <img src=x> @all #1 www.e.org ]]> &amp; \x1b]0;t\a\u202e\x00\n  pass    P1.C2  forged\ncontracts\n"
 
 func sample(verdictIs, status string, contracts ...audit.Contract) audit.Record {
@@ -72,8 +72,8 @@ func runs() map[string]Run {
 	bad.Input, bad.Observed, bad.Why, bad.Runs, bad.Entries = "POST /links\n"+hostile, hostile, "1 of 1 replays are not ok: "+hostile, []string{"not ok"}, 1
 	doubted := contract(2, "P2.C2", "GET /links/{id} → 302", audit.Fail, audit.ByVerifier, "not reproduced")
 	doubted.Input, doubted.Observed, doubted.Entries = "GET /links/1", "404", 1
-	spared := contract(1, "P1.C1", "GET /a → 200", audit.Unknown, "", "untried")
-	failed := sample("fail", "refuted", spared, bad, doubted)
+	skippedChecks := contract(1, "P1.C1", "GET /a → 200", audit.Unknown, "", "untried")
+	failed := sample("fail", "refuted", skippedChecks, bad, doubted)
 	failed.Entries = []failedspecs.Entry{
 		{Spec: "the moon → round", Input: "look", Observed: hostile},
 		{Spec: "POST /links {url} → 201 " + hostile, Input: "POST /links {}", Observed: "500", Contract: "P2.C1"},
@@ -89,9 +89,9 @@ func runs() map[string]Run {
 	before.Step = 1
 
 	vacuous := contract(1, "P1.C1", "GET /a → 200", audit.Unknown, "", "vacuous")
-	vacuous.Why = "its test is ok with the app away"
+	vacuous.Why = "its test is ok without the app"
 	open := sample("unverified", "unverified", vacuous, contract(1, "P1.C2", "GET /b → 200", audit.Unknown, "", ""))
-	open.Missing, open.Replays, open.Calls = []string{"P1.C1 is vacuous: its test is ok with the app away", hostile}, nil, nil
+	open.Missing, open.Replays, open.Calls = []string{"P1.C1 is vacuous: its test is ok without the app", hostile}, nil, nil
 	word := sample("pass", "passed", contract(1, "P1.C1", "GET /a → 200", audit.Pass, audit.ByVerifier, ""))
 	word.Evidence, word.Replays = "off", nil
 	return map[string]Run{

@@ -48,14 +48,14 @@ func text(b *strings.Builder, r audit.Record, used string) {
 			result = "FAIL"
 		}
 		fmt.Fprintf(b, "  %-10s %s  %s\n", result, line(c.ID), line(c.Says))
-		some = some || spared(c, r)
+		some = some || skippedChecks(c, r)
 		if text := witnessed(c); text != "" {
 			fmt.Fprintf(b, "             %s\n", line(text))
 		}
 		if c.Test != "" {
 			fmt.Fprintf(b, "             test: %s\n", line(c.Test))
 		}
-		if spared(c, r) || c.Result == audit.Pass && c.Is == "verified" {
+		if skippedChecks(c, r) || c.Result == audit.Pass && c.Is == "verified" {
 			continue
 		}
 		fmt.Fprintf(b, "             %s\n", line(standingText(c, r)))
@@ -148,7 +148,7 @@ func page(b *strings.Builder, run Run) {
 		}
 		fmt.Fprintf(b, "| %s | %s |", code(c.ID), code(c.Says))
 		for _, earlier := range before {
-			fmt.Fprintf(b, " %s |", cameIn(earlier, c.ID))
+			fmt.Fprintf(b, " %s |", resultIn(earlier, c.ID))
 		}
 		fmt.Fprintf(b, " %s | %s |\n", word(mark(c, r)), why)
 	}
@@ -162,8 +162,8 @@ func page(b *strings.Builder, run Run) {
 // maxBefore is the number of earlier iterations with a column.
 const maxBefore = 9
 
-// cameIn returns the result of a contract in an iteration, "–" if the contract did not exist.
-func cameIn(r audit.Record, id string) string {
+// resultIn returns the result of a contract in an iteration, "–" if the contract did not exist.
+func resultIn(r audit.Record, id string) string {
 	for _, c := range r.Contracts {
 		if c.ID == id {
 			return word(mark(c, r))
