@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNoRoom means that a disk is too full to begin a call.
-var ErrNoRoom = errors.New("there is not enough room on the disk")
+var ErrNoRoom = errors.New("not enough disk space")
 
 // DiskQuota limits the growth of a workspace, and keeps free space on the disks that a call can
 // fill.

@@ -51,7 +51,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		case ok:
 		case st.State == sandbox.Exited && len(seen) > 0: // the broker ran, so the app ended its container
 			detail := fmt.Sprintf("its container ended with exit code %d", st.ExitCode)
-			over, err := overgrown(a.dir(key))
+			over, err := sizeReason(a.dir(key))
 			if err != nil {
 				return up, err
 			}
@@ -173,7 +173,7 @@ func EndedFromOutside(ctx context.Context, s *boundary.Boxes, name, dir string, 
 	if why, full, err := roles.Read[string](roles.Record{Dir: dir}, fullFile); err != nil || full {
 		return why, err
 	}
-	if over, err := overgrown(dir); err != nil || over != "" {
+	if over, err := sizeReason(dir); err != nil || over != "" {
 		return "", err
 	}
 	return s.EndedFromOutside(ctx, name, asked)
@@ -227,7 +227,7 @@ func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 		return ends, err
 	}
 	text := fmt.Sprintf("its container ended on its own with exit code %d", box.Exit)
-	over, err := overgrown(dir)
+	over, err := sizeReason(dir)
 	if err != nil {
 		return ends, err
 	}

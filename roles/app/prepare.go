@@ -266,7 +266,7 @@ func (p *Prepare) why(end BuildEnd, changed []string) string {
 	case end.Late:
 		return name + " was stopped after " + p.Limit.String()
 	case end.OOMKilled:
-		return name + " took more memory than its container has (limits.memory)"
+		return name + " used more memory than its container has (limits.memory)"
 	case end.Exit != 0:
 		return fmt.Sprintf("%s ended with exit code %d", name, end.Exit)
 	case len(changed) > 0:

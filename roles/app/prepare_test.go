@@ -22,7 +22,7 @@ import (
 	"abl/roles"
 )
 
-// kitchen is an app whose source has a lock file, and what prepares it.
+// kitchen is an app whose source has a lock file, with its app.prepare.
 type kitchen struct {
 	*stage
 	src  string
@@ -86,7 +86,8 @@ func (k *kitchen) prepare(want string) {
 	k.WantLeft()
 }
 
-// What was prepared is good until a lock file, the command or what it left are others.
+// TestPrepareOnce checks that app.prepare runs again only after a change of the lock file, the command
+// or the prepared files.
 func TestPrepareOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(k *kitchen)
@@ -117,7 +118,8 @@ func TestPrepareOnce(t *testing.T) {
 	}
 }
 
-// A folder that ignores itself, as a .venv does, is missed like one that the project ignores.
+// TestPrepareMissesAFolderThatIgnoresItself checks that a missing folder that ignores itself, such as
+// .venv, is detected like one that the project ignores.
 func TestPrepareMissesAFolderThatIgnoresItself(t *testing.T) {
 	for name, files := range map[string][]string{"with folders": {".gitignore", "bin/python", "lib/x"}, "flat": {".gitignore", "pyvenv.cfg"}} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +144,7 @@ func TestPrepareMissesAFolderThatIgnoresItself(t *testing.T) {
 	}
 }
 
-// It is no root, has no network, and sees the source and nothing else of the project.
+// TestPrepareBox checks that app.prepare runs without root and network, and sees only the source.
 func TestPrepareBox(t *testing.T) {
 	k := newKitchen(t)
 	k.prepare("")
@@ -165,8 +167,8 @@ func TestPrepareBox(t *testing.T) {
 	}
 }
 
-// Without a lock file the Builder has what the manifest names, and again when it changes. A failure has the
-// last lines of the output below it.
+// TestPrepareByAManifest checks that a manifest counts if there is no lock file, also after a change.
+// The error of a failure has the last lines of the output.
 func TestPrepareByAManifest(t *testing.T) {
 	k := newKitchen(t)
 	rolestest.Must(t, os.Rename(filepath.Join(k.src, "package-lock.json"), filepath.Join(k.src, "package.json")))
@@ -192,7 +194,8 @@ func TestPrepareByAManifest(t *testing.T) {
 	}
 }
 
-// With a gate it joins the Builder's network, and the user sees what was refused.
+// TestPrepareThroughAGate checks that app.prepare with a gateway joins the Builder's network, and that
+// refused hosts are reported.
 func TestPrepareThroughAGate(t *testing.T) {
 	k, gate := newKitchen(t), &gated{}
 	k.app.Prepare.Gate, k.app.Prepare.Files = gate, map[string][]byte{"ca.pem": []byte("c")}
@@ -208,7 +211,8 @@ func TestPrepareThroughAGate(t *testing.T) {
 	k.WantLeft("abl-id-holder-builder", "abl-id-listener", "abl-id-net-builder")
 }
 
-// What fails is said in a sentence, is no mark, and leaves what git tracks as it was.
+// TestPrepareFails checks that a failure has a message, is not recorded as prepared, and leaves
+// tracked files unchanged.
 func TestPrepareFails(t *testing.T) {
 	const changed = `app.prepare changed %, and abl undid the change: name the files that it creates in .gitignore, and use a command that keeps lock files, such as npm ci`
 	file := func(k *kitchen, name string) string { return filepath.Join(k.src, name) }
@@ -217,7 +221,7 @@ func TestPrepareFails(t *testing.T) {
 		want string
 	}{
 		"an exit code": {func(*kitchen) sandbox.Exit { return sandbox.Exit{Code: 3} }, "app.prepare ended with exit code 3"},
-		"memory":       {func(*kitchen) sandbox.Exit { return sandbox.Exit{Code: 137, OOMKilled: true} }, "app.prepare took more memory than its container has (limits.memory)"},
+		"memory":       {func(*kitchen) sandbox.Exit { return sandbox.Exit{Code: 137, OOMKilled: true} }, "app.prepare used more memory than its container has (limits.memory)"},
 		"a lock file that it writes": {func(k *kitchen) sandbox.Exit {
 			rolestest.Write(t, file(k, "package-lock.json"), "other")
 			return sandbox.Exit{}
@@ -255,7 +259,7 @@ func TestPrepareFails(t *testing.T) {
 	}
 }
 
-// TestPrepareBeforeTheFirstCommit: files that no commit holds yet go back, too.
+// TestPrepareBeforeTheFirstCommit checks that uncommitted files are restored, too.
 func TestPrepareBeforeTheFirstCommit(t *testing.T) {
 	k := newKitchen(t)
 	rolestest.Must(t, os.RemoveAll(filepath.Join(k.src, ".git")))
@@ -283,7 +287,8 @@ func TestPrepareBeforeTheFirstCommit(t *testing.T) {
 	}
 }
 
-// An app whose app.prepare failed did not start, and the reason says so.
+// TestPrepareBeforeTheApp checks that a failed app.prepare counts as an app that did not start, with
+// the reason.
 func TestPrepareBeforeTheApp(t *testing.T) {
 	k := newKitchen(t)
 	k.does = func(string) sandbox.Exit { return sandbox.Exit{Code: 1} }
@@ -302,7 +307,8 @@ func TestPrepareBeforeTheApp(t *testing.T) {
 	}
 }
 
-// Before a Builder's call there has to be a lock file; the start of an app asks for none.
+// TestPrepareWithoutALockFile checks that the Builder's app.prepare needs a lock file, and that of an
+// app does not.
 func TestPrepareWithoutALockFile(t *testing.T) {
 	k := newKitchen(t)
 	rolestest.Must(t, os.Remove(filepath.Join(k.src, "package-lock.json")))
@@ -315,7 +321,8 @@ func TestPrepareWithoutALockFile(t *testing.T) {
 	}
 }
 
-// Whatever fails on the way, nothing stays on the engine, and nothing counts as prepared.
+// TestPrepareLosesTheEngine checks that after any failure nothing stays on the engine or counts as
+// prepared.
 func TestPrepareLosesTheEngine(t *testing.T) {
 	lost := errors.New("engine lost")
 	for _, method := range []string{"Create", "Prove", "Start", "Wait", "Logs"} {
@@ -339,7 +346,7 @@ func TestPrepareLosesTheEngine(t *testing.T) {
 	k.WantLeft()
 }
 
-// What prepares is held to what a call may add to its workspace.
+// TestPrepareOutgrows checks that app.prepare is subject to the quota of a call's workspace.
 func TestPrepareOutgrows(t *testing.T) {
 	k := newKitchen(t)
 	end, ended := make(chan struct{}), make(chan struct{})
@@ -362,7 +369,8 @@ func TestPrepareOutgrows(t *testing.T) {
 	}
 }
 
-// What it brings before abl first looks counts like the rest, and what stood there before does not.
+// TestPrepareOutgrowsAtOnce checks that files before abl's first measurement count, but not files from
+// before app.prepare.
 func TestPrepareOutgrowsAtOnce(t *testing.T) {
 	for size, want := range map[int]string{3 << 19: "app.prepare failed: its workspace grew by 1 MiB", 256 << 10: ""} {
 		k := newKitchen(t)
@@ -381,7 +389,8 @@ func TestPrepareOutgrowsAtOnce(t *testing.T) {
 
 var _ Source = (*git.Repo)(nil)
 
-// What the source was before app.prepare cannot be read: the user decides, once.
+// TestDamagedPreparation checks that the user decides, once, if the record of the files before
+// app.prepare is damaged.
 func TestDamagedPreparation(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")
 	rolestest.Write(t, filepath.Join(p.Logs(), preparing), "{")

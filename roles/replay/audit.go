@@ -81,7 +81,7 @@ func auditCall(p state.Project, key string, k roles.KeyParts) (c audit.Call, ok 
 		Verdict: found.Verdict,
 	}
 	if !ended { // the outcome was set aside, and the call was made again
-		c.Class, c.Reason = string(outcome.Lost), "its outcome is not on record"
+		c.Class, c.Reason = string(outcome.Lost), "its outcome was not recorded"
 	}
 	c.Boundary, c.App, err = proofs(p, rec.Dir)
 	return c, true, err

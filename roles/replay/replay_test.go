@@ -51,8 +51,8 @@ func replayer(t *testing.T) (*target, *Runner) {
 	}}
 }
 
-// A replay whose tests, holder, witness, app or service was ended from outside proves nothing, and
-// is no end that the app caused; what run.sh does counts.
+// A replay whose tests, holder, witness, app or service was ended from outside proves nothing, and the
+// app is not blamed. The result of run.sh counts.
 func TestReplayFaults(t *testing.T) {
 	const appBox = "abl-id-app"
 	kill := func(t *testing.T, s *target, name string) { rolestest.Must(t, s.Engine.Kill(t.Context(), name)) }
@@ -102,7 +102,7 @@ func TestReplayFaults(t *testing.T) {
 		{"a service is", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			kill(t, s, "abl-id-svc-db")
 			return sandbox.Exit{Code: 1}
-		}, "abl-id-svc-db ended, a service of the app's", true},
+		}, "the app's service abl-id-svc-db ended", true},
 	} {
 		for _, against := range []Against{TheApp, NoApp, Trouble} {
 			if c.app && against != TheApp {
@@ -159,7 +159,7 @@ func TestAppThatEndsInAReplay(t *testing.T) {
 	}
 }
 
-// Tests that fill the volume that they run in are ended, and prove nothing.
+// Tests that fill their volume are ended, and prove nothing.
 func TestReplayWritesTooMuch(t *testing.T) {
 	s, r := replayer(t)
 	s.app.Disk = roles.DiskQuota{Bytes: 60 << 20, Every: time.Millisecond}
@@ -181,8 +181,7 @@ func TestReplayWritesTooMuch(t *testing.T) {
 	}
 }
 
-// Nothing that tests can read tells them in which replay they are: not the names of what is
-// mounted, and not what they are handed.
+// Tests cannot distinguish replays by the names of mounts and by their environment.
 func TestReplaysLookAlike(t *testing.T) {
 	s, r := replayer(t)
 	for _, p := range []Job{
