@@ -55,7 +55,7 @@ func readJSON(path string, into any) (bool, error) {
 	}
 	switch err := json.Unmarshal(data, into); {
 	case err != nil:
-		return false, &Damaged{path, fmt.Sprintf("its %d bytes are not JSON as abl writes it: %v", len(data), err)}
+		return false, &Damaged{path, fmt.Sprintf("its %d bytes are not a record of abl: %v", len(data), err)}
 	case string(bytes.TrimSpace(data)) == "null":
 		return false, &Damaged{path, "it has no content"}
 	}

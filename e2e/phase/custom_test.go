@@ -44,7 +44,7 @@ func TestCustomAgent(t *testing.T) {
 func TestCustomAgentThatDidNothing(t *testing.T) {
 	for _, c := range []struct{ name, asks, reason string }{
 		{"open call", lab.File(t, "asks-once.sh"),
-			"the agent ended without running the tool that the model's last answer calls"},
+			"the agent ended without running the tool that the model's last response calls"},
 		{"no response", "env > env.txt; exit 0\n", "the agent ended without a successful response of its model"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -130,16 +130,16 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// What is weather is not the agent's fault, and nothing else is.
-func TestWeather(t *testing.T) {
+// TestTransient checks which classes are transient.
+func TestTransient(t *testing.T) {
 	for _, c := range []outcome.Outcome{outcome.RateLimited, outcome.Quota, outcome.Unavailable, outcome.Network, outcome.EngineGone} {
 		if !c.Transient() {
-			t.Errorf("%s is no weather", c)
+			t.Errorf("got %s not transient, want transient", c)
 		}
 	}
 	for _, c := range []outcome.Outcome{"", outcome.Done, outcome.Failed, outcome.Nothing, outcome.Crashed, outcome.OutOfMemory, outcome.Timeout, outcome.Flood, outcome.Disk, outcome.Idle, outcome.Interrupted, outcome.TooLarge, outcome.Refused, outcome.Cut, outcome.Filtered, outcome.NoModel, outcome.Denied, outcome.AppGone, outcome.Lost, outcome.OverBudget} {
 		if c.Transient() {
-			t.Errorf("%s is weather", c)
+			t.Errorf("got %s transient, want not transient", c)
 		}
 	}
 }

@@ -177,7 +177,7 @@ func (e ending) unproven() string {
 	switch {
 	case !e.job.Agent.Own || e.job.Agent.Provider.API == "" || !e.said.Finished:
 	case e.passed.Calls:
-		return "the agent ended without running the tool that the model's last answer calls"
+		return "the agent ended without running the tool that the model's last response calls"
 	case e.passed.Finish == "":
 		return "the agent ended without a successful response of its model"
 	}
@@ -255,7 +255,7 @@ func (e ending) reason(c outcome.Outcome, ev roles.Evidence) string {
 	case c == outcome.Refused && keyVar != "":
 		return keyVar + " is refused: " + ev.What
 	case c == outcome.Cut:
-		return fmt.Sprintf("%s; set models.%s to a model with longer answers, or split the phase", ev.What, role)
+		return fmt.Sprintf("%s; set models.%s to a model with a higher output limit, or split the phase", ev.What, role)
 	case c == outcome.Filtered:
 		return fmt.Sprintf("%s; set models.%s to another model, or explain the purpose of the phase in its spec", ev.What,
 			role)

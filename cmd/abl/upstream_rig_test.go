@@ -26,29 +26,29 @@ import (
 	"abl/roles/environment"
 )
 
-// providersKey is what no record may hold.
+// providersKey must be in no record.
 const providersKey = "a-key-of-nobody-4716"
 
-// climate is a phase whose Builder asks a provider through the real gateway, in one
-// process: its engine is in memory, and so is its waiting.
-type climate struct {
+// upstreamPhase is a phase whose Builder sends requests to a provider through the real gateway, in one
+// process. The engine is in memory, and waits take no time.
+type upstreamPhase struct {
 	*play.Plant
 	vars    agent.Provider
 	api     wireAPI
-	asks    int           // how often the Builder asks before it gives up
-	setup   gateway.Setup // of each call's gateway; changed between two calls only
-	between func()        // done once instead of the first wait
-	clock   time.Time     // of the loop; it stands still but for the waits
+	asks    int           // number of requests before the Builder gives up
+	setup   gateway.Setup // of each call's gateway; changed only between calls
+	between func()        // runs once instead of the first wait
+	clock   time.Time     // of the loop; only waits advance it
 
 	mu     sync.Mutex
-	places map[string]string // of each gateway, by its call
-	stops  map[string]func() // by box
+	places map[string]string // address of each gateway, by call
+	stops  map[string]func() // by container
 	waits  []time.Duration
 	events []state.Event
 }
 
-func newClimate(t *testing.T, api wireAPI, upstream string) *climate {
-	c := &climate{Plant: play.NewPlant(t), api: api, asks: 1, clock: time.Now(), places: map[string]string{}, stops: map[string]func(){}}
+func newClimate(t *testing.T, api wireAPI, upstream string) *upstreamPhase {
+	c := &upstreamPhase{Plant: play.NewPlant(t), api: api, asks: 1, clock: time.Now(), places: map[string]string{}, stops: map[string]func(){}}
 	c.Easy = true
 	c.vars = agent.Provider{API: api.name, KeyVar: api.keyVar, BaseVar: api.baseVar}
 	c.setup.Providers = []gateway.Provider{{Name: api.name, Upstream: upstream, Key: providersKey}}
@@ -64,8 +64,8 @@ func newClimate(t *testing.T, api wireAPI, upstream string) *climate {
 	return c
 }
 
-// run runs the phase as abl phase 1 does, but waits for nothing.
-func (c *climate) run() (state.Phase, error) {
+// run runs the phase like abl phase 1, without waiting.
+func (c *upstreamPhase) run() (state.Phase, error) {
 	return play.Phase{
 		Root: c.Dir, Engine: c.Engine, Change: c.give,
 		Out: state.Func(func(e state.Event) {
@@ -82,7 +82,7 @@ func (c *climate) run() (state.Phase, error) {
 }
 
 // clears ends a fault that is not the server's.
-func (c *climate) clears() {
+func (c *upstreamPhase) clears() {
 	if c.between != nil {
 		c.between()
 		c.between = nil
@@ -102,15 +102,15 @@ func (c *climate) give(role roles.Role, boxes *boundary.Boxes, p *orchestrator.P
 	boxes.Gated[role.Name] = true
 }
 
-// asker is an agent that tells a bad end by its exit code alone.
+// asker is an agent that reports failure only by its exit code.
 func asker(p agent.Provider) agent.Agent {
 	a := agent.Program("scripted", agent.Command{Argv: []string{"/bin/true"}})
 	a.Provider = p
 	return a
 }
 
-// play asks the provider before a Builder's work, and fails when that fails.
-func (c *climate) play(b sandbox.Box) sandbox.Exit {
+// play sends requests to the provider before the Builder's work, and fails if one fails.
+func (c *upstreamPhase) play(b sandbox.Box) sandbox.Exit {
 	if b.Labels[sandbox.LabelKind] != "role" || b.Labels[sandbox.LabelRole] != roles.Builder.Name {
 		return c.Play(b)
 	}
@@ -123,8 +123,8 @@ func (c *climate) play(b sandbox.Box) sandbox.Exit {
 	return sandbox.Exit{Code: 1}
 }
 
-// ask sends one request as the box's agent would, and says whether a model answered.
-func (c *climate) ask(b sandbox.Box) bool {
+// ask sends one request like the agent in a container, and reports whether a model responded.
+func (c *upstreamPhase) ask(b sandbox.Box) bool {
 	env := map[string]string{}
 	for _, line := range b.Env {
 		name, value, _ := strings.Cut(line, "=")
@@ -148,8 +148,8 @@ func (c *climate) ask(b sandbox.Box) bool {
 	return err == nil && answer.StatusCode == http.StatusOK && bytes.Contains(text, []byte("WELL"))
 }
 
-// gateway runs the real one in a box.
-func (c *climate) gateway(b sandbox.Box) sandbox.Exit {
+// gateway runs the real gateway in a container.
+func (c *upstreamPhase) gateway(b sandbox.Box) sandbox.Exit {
 	ctx, stop := context.WithCancel(c.Context())
 	in, feed := io.Pipe()
 	done := make(chan struct{})
@@ -178,9 +178,9 @@ func (c *climate) gateway(b sandbox.Box) sandbox.Exit {
 	return sandbox.Exit{}
 }
 
-// said is a gateway's standard output.
+// said is the standard output of a gateway.
 type said struct {
-	*climate
+	*upstreamPhase
 	box sandbox.Box
 }
 
@@ -195,7 +195,7 @@ func (s said) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// wireAPI is how one API is asked, and how it answers well.
+// wireAPI has a valid request and a good response of an API.
 type wireAPI struct{ name, keyVar, baseVar, path, body, header, scheme, well string }
 
 var (
@@ -217,11 +217,11 @@ var (
 	}
 )
 
-// provider is a server that is in trouble for its first requests, then well.
+// provider is a server whose first requests fail.
 func provider(api wireAPI, requests int64, trouble http.HandlerFunc) http.Handler {
 	var asked atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Read to its end, or the server would not notice that a client has gone.
+		// Read to its end, so that the server notices when a client disconnects.
 		_, _ = io.Copy(io.Discard, r.Body)
 		if asked.Add(1) <= requests {
 			trouble(w, r)
@@ -232,7 +232,7 @@ func provider(api wireAPI, requests int64, trouble http.HandlerFunc) http.Handle
 	})
 }
 
-// kept is a file of the project's calls.
-func (c *climate) kept(key, name string) string {
+// kept returns a file of a call's record.
+func (c *upstreamPhase) kept(key, name string) string {
 	return filepath.Join(c.Dir, ".abl/logs/calls", key, name)
 }

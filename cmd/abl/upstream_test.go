@@ -31,38 +31,38 @@ import (
 	"abl/roles/call"
 )
 
-// weather is one trouble and what has to come of it.
-type weather struct {
+// upstreamFault is a fault of the provider and its expected result.
+type upstreamFault struct {
 	name   string
-	api    wireAPI // Gemini's unless checkFirstCall
+	api    wireAPI // Gemini's unless set
 	does   http.HandlerFunc
-	times  int64 // requests that it befalls, 1 unless checkFirstCall
-	asks   int   // by the agent in one call, 1 unless checkFirstCall
-	limits func(*climate)
-	place  func(t *testing.T, c *climate, well string) // where the provider is instead, until the first wait
+	times  int64 // number of affected requests, default 1
+	asks   int   // requests of the agent in one call, default 1
+	limits func(*upstreamPhase)
+	place  func(t *testing.T, c *upstreamPhase, well string) // moves the provider until the first wait
 
 	class  outcome.Outcome
-	finish string // of the last answer, where it is of matter
+	finish string // finish reason of the last response, if it matters
 	says   string
 	exit   int
-	waits  [2]time.Duration // between which the first wait is; none where the run ends
+	waits  [2]time.Duration // bounds of the first wait; zero if the run ends
 }
 
-// The bounds of waits that nobody named, with all that chance may add.
+// Bounds of waits without a time by the provider, with the random part.
 var (
 	short = [2]time.Duration{2 * time.Second, 3 * time.Second}
 	long  = [2]time.Duration{5 * time.Minute, 7*time.Minute + 30*time.Second}
 )
 
-// about is a wait that the provider named: chance adds up to half a minute, and what
-// the call took since is over already.
+// about returns the bounds of a wait that the provider asked for: up to half a minute at random, minus
+// the time of the call.
 func about(d time.Duration) [2]time.Duration {
 	return [2]time.Duration{d - 10*time.Minute, d + time.Minute}
 }
 
 func plays(t modelserver.Trouble) http.HandlerFunc { return t.ServeHTTP }
 
-// answers is an answer of the provider's with this status, headers and body.
+// answers returns a response with this status, headers and body.
 func answers(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(headers); i += 2 {
@@ -73,12 +73,12 @@ func answers(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// streams is an answer that begins well and then has this event.
+// streams returns a response that begins properly and then has this event.
 func streams(begins, event string) http.HandlerFunc {
 	return answers(200, "data: "+begins+"\n\ndata: "+event+"\n\n", "Content-Type", "text/event-stream")
 }
 
-// inTurn answers one request after the other, and begins again after the last.
+// inTurn serves the handlers in turn, and begins again after the last.
 func inTurn(all ...http.HandlerFunc) http.HandlerFunc {
 	var asked atomic.Int64
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -86,27 +86,27 @@ func inTurn(all ...http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// quickly shortens the gateway's patience with a provider.
-func quickly(c *climate) { c.setup.Limits.HeadersMS, c.setup.Limits.RequestMS = 1500, 1500 }
+// quickly shortens the gateway's time limits for a provider.
+func quickly(c *upstreamPhase) { c.setup.Limits.HeadersMS, c.setup.Limits.RequestMS = 1500, 1500 }
 
-// instead lets the provider be elsewhere until the first wait.
-func instead(upstream string) func(*testing.T, *climate, string) {
-	return func(_ *testing.T, c *climate, well string) {
+// instead moves the provider to another address until the first wait.
+func instead(upstream string) func(*testing.T, *upstreamPhase, string) {
+	return func(_ *testing.T, c *upstreamPhase, well string) {
 		c.setup.Providers[0].Upstream = upstream
 		c.between = func() { c.setup.Providers[0].Upstream = well }
 	}
 }
 
-// stranger is a provider whose certificate nobody knows.
-func stranger(t *testing.T, c *climate, well string) {
+// stranger is a provider with an unknown certificate.
+func stranger(t *testing.T, c *upstreamPhase, well string) {
 	s := httptest.NewTLSServer(answers(200, "{}"))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(s.Close)
 	instead(s.URL)(t, c, well)
 }
 
-// nobody is an address where nothing listens.
-func nobody(t *testing.T, c *climate, well string) {
+// nobody is an address without a listener.
+func nobody(t *testing.T, c *upstreamPhase, well string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -115,25 +115,24 @@ func nobody(t *testing.T, c *climate, well string) {
 	instead("http://"+l.Addr().String())(t, c, well)
 }
 
-// asks lets the agent ask for what does not pass, until the next call.
-func asks(path, body string) func(*testing.T, *climate, string) {
-	return func(_ *testing.T, c *climate, _ string) {
+// asks makes the agent send a request that the gateway refuses, until the next call.
+func asks(path, body string) func(*testing.T, *upstreamPhase, string) {
+	return func(_ *testing.T, c *upstreamPhase, _ string) {
 		was := c.api
 		c.api.path, c.api.body = cmp.Or(path, was.path), cmp.Or(body, was.body)
 		c.between = func() { c.api = was }
 	}
 }
 
-// small lets the gateway take short bodies only, until the next call.
-func small(_ *testing.T, c *climate, _ string) {
+// small makes the gateway accept only short bodies, until the next call.
+func small(_ *testing.T, c *upstreamPhase, _ string) {
 	c.setup.Limits.Body = 9
 	c.between = func() { c.setup.Limits.Body = 0 }
 }
 
-// cut are answers that end before they are finished, of which an agent may think that
-// all is well.
-func cut() []weather {
-	const much = "set models.builder to a model with longer answers"
+// cut returns responses that end early, which an agent may take for complete ones.
+func cut() []upstreamFault {
+	const much = "set models.builder to a model with a higher output limit"
 	whole := func(api wireAPI, before, after string) http.HandlerFunc {
 		if !strings.Contains(api.well, before) {
 			panic(before)
@@ -142,7 +141,7 @@ func cut() []weather {
 	}
 	longer := anthropicAPI
 	longer.body = `{"model":"m","max_tokens":32000,"messages":[]}`
-	return []weather{
+	return []upstreamFault{
 		{name: "cut, Gemini", does: whole(geminiAPI, `{"content":`, `{"finishReason":"MAX_TOKENS","content":`), class: outcome.Cut, finish: "MAX_TOKENS", says: "the last response of m was cut off at the token limit of the model"},
 		{name: "cut in a stream, Gemini", does: streams(`{"candidates":[{"content":{"parts":[{"text":"WELL"}]}}]}`, `{"candidates":[{"finishReason":"MAX_TOKENS"}],"usageMetadata":{"totalTokenCount":7}}`), class: outcome.Cut, finish: "MAX_TOKENS", says: much},
 		{name: "cut, Anthropic", api: longer, does: whole(longer, `"type":"message"`, `"type":"message","stop_reason":"max_tokens"`), class: outcome.Cut, finish: "max_tokens", says: "was cut off at 32000 tokens, the limit that the agent sets (max_tokens)"},
@@ -155,12 +154,12 @@ func cut() []weather {
 	}
 }
 
-// unfinished are answers that fail or have no end, after which the agent reports success.
-func unfinished() []weather {
+// unfinished returns responses that fail or do not end, after which the agent reports success.
+func unfinished() []upstreamFault {
 	const gemini, claude = `{"candidates":[{"content":{"parts":[{"text":"WELL"}]}}],"usageMetadata":{"totalTokenCount":7}}`, `{"type":"content_block_delta","delta":{"text":"WELL"}}`
 	const responses, chat = `{"type":"response.output_text.delta","delta":"WELL"}`, `{"choices":[{"delta":{"content":"WELL"}}]}`
 	const noEnd, load, ping = "has no finish reason", "ended its response with an error: load", `{"type":"ping"}`
-	return []weather{
+	return []upstreamFault{
 		{name: "success without an end, Gemini", does: streams(gemini, `{"usageMetadata":{"totalTokenCount":9}}`), class: outcome.Unavailable, says: noEnd, waits: short},
 		{name: "success without an end, Gemini, a document", does: answers(200, gemini), class: outcome.Unavailable, says: noEnd, waits: short},
 		{name: "success without an end, Anthropic", api: anthropicAPI, does: streams(claude, ping), class: outcome.Unavailable, says: noEnd, waits: short},
@@ -175,7 +174,7 @@ func unfinished() []weather {
 	}
 }
 
-func weathers() []weather {
+func weathers() []upstreamFault {
 	in2h := func(w http.ResponseWriter, r *http.Request) {
 		answers(429, "", "Retry-After", time.Now().Add(2*time.Hour).UTC().Format(http.TimeFormat))(w, r)
 	}
@@ -189,7 +188,7 @@ func weathers() []weather {
 			}
 		}
 	}
-	return []weather{
+	return []upstreamFault{
 		{name: "429", does: answers(429, ""), class: outcome.RateLimited, says: "responds 429", waits: short},
 		{name: "429 and soon", does: plays("429 200"), class: outcome.RateLimited, says: "responds 429", waits: [2]time.Duration{time.Second, 4 * time.Minute}},
 		{name: "429 and when", does: plays("429 3600"), asks: 3, class: outcome.Quota, says: "responds 429", waits: about(time.Hour)},
@@ -213,7 +212,7 @@ func weathers() []weather {
 		{name: "wrong JSON", does: plays(modelserver.Garbled), class: outcome.Unavailable, says: "other than a response of a model", waits: short},
 		{name: "a page with 200", does: answers(200, "<html>Welcome to the hotel</html>", "Content-Type", "text/html"), class: outcome.Unavailable, says: "other than a response of a model", waits: short},
 		{name: "a redirect", does: answers(302, "", "Location", "https://hotel.example/login"), class: outcome.Unavailable, says: "no redirect", waits: short},
-		{name: "an answer without end", does: endless, limits: func(c *climate) { c.setup.Limits.Answer = 1 << 20 }, class: outcome.Unavailable, says: "longer than the limit", waits: short},
+		{name: "an answer without end", does: endless, limits: func(c *upstreamPhase) { c.setup.Limits.Answer = 1 << 20 }, class: outcome.Unavailable, says: "longer than the limit", waits: short},
 		{name: "too much load in a stream", api: anthropicAPI, does: streams(`{"type":"message_start","message":{"usage":{"input_tokens":7}}}`, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), class: outcome.Unavailable, says: "error: Overloaded", waits: short},
 		{name: "a limit of the rate in a stream", api: responsesAPI, does: streams(`{"type":"response.created"}`, `{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"slow down"}}}`), class: outcome.RateLimited, says: "error: slow down", waits: short},
 		{name: "an error in a stream, and then its end", api: chatAPI, does: streams(`{"choices":[]}`, `{"error":{"message":"boom","type":"server_error"}}`+"\n\ndata: [DONE]"), class: outcome.Unavailable, says: "error: boom", waits: short},
@@ -240,11 +239,10 @@ func weathers() []weather {
 	}
 }
 
-// Whatever a provider does, the call's outcome is reported correctly, by the gateway's
-// word; what passes is waited out for as long as makes sense, at no cost of an
-// iteration, and what the call left stays. What does not pass ends the run with the
-// code that says so, and the next run goes on. The real gateway, loop and ledger, on
-// an engine in memory; TestProviderTroubles plays some of them in containers.
+// TestHostileUpstream checks the outcome of a call for every fault of a provider. abl waits for
+// transient faults without using an iteration, and keeps the call's work. Other faults end the run
+// with their exit code, and the next run resumes. Gateway, loop and ledger are real, the engine is in
+// memory. TestProviderTroubles runs some cases in containers.
 func TestHostileUpstream(t *testing.T) {
 	t.Parallel()
 	for _, w := range slices.Concat(weathers(), cut(), unfinished()) {
@@ -281,7 +279,7 @@ func TestHostileUpstream(t *testing.T) {
 }
 
 // checkFirstCall checks the result of the first call.
-func (c *climate) checkFirstCall(w weather, r state.Phase, err error) {
+func (c *upstreamPhase) checkFirstCall(w upstreamFault, r state.Phase, err error) {
 	c.Helper()
 	var end state.Event
 	for _, e := range c.events {
@@ -304,7 +302,7 @@ func (c *climate) checkFirstCall(w weather, r state.Phase, err error) {
 			c.Errorf("the end says %q, want %q", end.Text, w.says)
 		}
 		if w.waits == ([2]time.Duration{}) && len(c.waits) == 0 {
-			return // it is made again at once
+			return // it is repeated immediately
 		}
 		if len(c.waits) == 0 || c.waits[0] < w.waits[0] || c.waits[0] > w.waits[1] {
 			c.Errorf("waits %v, want the first between %v", c.waits, w.waits)
@@ -325,8 +323,8 @@ func (c *climate) checkFirstCall(w weather, r state.Phase, err error) {
 	}
 }
 
-// passed looks at the end, once all is over.
-func (c *climate) passed(w weather, r state.Phase) {
+// passed checks the state at the end of the phase.
+func (c *upstreamPhase) passed(w upstreamFault, r state.Phase) {
 	c.Helper()
 	if r.Status != state.Passed || r.Iteration != 1 || r.Outage != nil {
 		c.Errorf("it came to rest as %s in iteration %d: %+v", r.Status, r.Iteration, r.Outage)
@@ -356,8 +354,8 @@ func (c *climate) passed(w weather, r state.Phase) {
 	}
 }
 
-// A request that the provider read and never answered is a row with an unknown cost. Every
-// sum says so, and the budget of the next call counts the most that the request can cost.
+// TestAnUnansweredRequestIsUnknown checks that a request without a response has a ledger row with an
+// unknown cost. Every sum reports this, and the budget of the next call counts the maximum cost.
 func TestAnUnansweredRequestIsUnknown(t *testing.T) {
 	t.Parallel()
 	api := geminiAPI
