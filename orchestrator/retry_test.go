@@ -15,11 +15,11 @@ import (
 	"abl/roles/call"
 )
 
-// What is decided after each end of a call, one after the other.
-func TestWeathered(t *testing.T) {
+// TestRetryDecisions checks the decision after each of several ends of calls.
+func TestRetryDecisions(t *testing.T) {
 	type end struct {
 		class outcome.Outcome
-		retry time.Duration // what the provider asks for, 0 for nothing
+		retry time.Duration // the wait that the provider requests, may be 0
 		paid  bool
 		want  string
 	}
@@ -29,7 +29,7 @@ func TestWeathered(t *testing.T) {
 		models int
 		ends   []end
 	}{
-		{"a storm is waited out in longer and longer steps", time.Hour, 1, []end{
+		{"waits double during an outage", time.Hour, 1, []end{
 			{outcome.Unavailable, 0, false, "waits 2s, 3s used, model 0"},
 			{outcome.Unavailable, 0, false, "waits 4s, 8s used, model 0"},
 			{outcome.Network, 0, false, "waits 8s, 17s used, model 0"},
@@ -47,7 +47,7 @@ func TestWeathered(t *testing.T) {
 			{outcome.Quota, 20 * time.Hour, false, "the provider is unavailable: why; another wait of 20h0m0s does not fit, after 1s (loop.outage_budget is 1h0m0s); come back after 2026-03-02 08:00:00 UTC"},
 		}},
 		{"no budget", 0, 1, []end{{outcome.Unavailable, 0, false, "the provider is unavailable: why; come back after 2026-03-01 12:00:02 UTC"}}},
-		{"nobody pays", time.Hour, 1, []end{{outcome.Quota, 0, true, "the provider wants a payment or a change of the account: why"}}},
+		{"nobody pays", time.Hour, 1, []end{{outcome.Quota, 0, true, "the provider requires a payment or a change of the account: why"}}},
 		{"the engine", 0, 1, []end{{outcome.EngineGone, 0, false, "engine not reachable: why; come back after 2026-03-01 12:00:02 UTC"}}},
 		{"a chain is gone through before abl waits, and begins again", time.Hour, 3, []end{
 			{outcome.Quota, 0, false, "waits 0s, 1s used, model 1"},
@@ -57,7 +57,7 @@ func TestWeathered(t *testing.T) {
 		}},
 		{"a chain has the answer to a lack of money, too", time.Hour, 2, []end{
 			{outcome.Quota, 0, true, "waits 0s, 1s used, model 1"},
-			{outcome.Quota, 0, true, "the provider wants a payment or a change of the account: why"},
+			{outcome.Quota, 0, true, "the provider requires a payment or a change of the account: why"},
 		}},
 		{"another model is as far away", time.Hour, 2, []end{
 			{outcome.Network, 0, false, "waits 2s, 3s used, model 0"},
@@ -93,9 +93,8 @@ func TestWeathered(t *testing.T) {
 	}
 }
 
-// stormy is a world whose provider is in trouble three times; it sleeps no longer
-// than it takes to note for how long it should.
-func stormy(t *testing.T) *world {
+// failingProvider returns a world whose provider fails three times. It records waits instead of sleeping.
+func failingProvider(t *testing.T) *world {
 	away := play{class: outcome.Unavailable, took: time.Second, said: roles.Evidence{From: roles.ByGateway, What: "x"}}
 	w := newWorld(t, map[string]play{
 		"p1-build-1.1": away, "p1-build-1.2": {class: outcome.RateLimited}, "p1-build-1.3": good, "p1-verify-1.1": away, "p1-verify-1.2": good,
@@ -107,10 +106,10 @@ func stormy(t *testing.T) *world {
 	return w
 }
 
-// Trouble of the provider costs waits and no iteration; what each call left is
-// committed, and each is in the ledger.
-func TestStormIsWaitedOut(t *testing.T) {
-	w := stormy(t)
+// Faults of the provider cause waits and use no iteration. The work of each call is committed, and
+// each is in the ledger.
+func TestFaultsAreWaitedOut(t *testing.T) {
+	w := failingProvider(t)
 	if err := w.after(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -148,10 +147,9 @@ calls p1-build-1.1 p1-build-1.2 p1-build-1.3 p1-verify-1.1 p1-verify-1.2
 	}
 }
 
-// An abl that was killed while it waited goes on waiting for what is left, and
-// knows how much of the budget is used.
+// After a kill during a wait, abl waits for the rest, and knows the used part of the budget.
 func TestKilledWhileItWaits(t *testing.T) {
-	w := stormy(t)
+	w := failingProvider(t)
 	sleep := w.outages.Sleep
 	w.outages.Sleep = func(context.Context, time.Duration, time.Time) error { return errDied }
 	if err := w.after(t.Context()); !errors.Is(err, errDied) {
@@ -176,7 +174,7 @@ func TestKilledWhileItWaits(t *testing.T) {
 
 // If the user does not want to wait, the state stays as it was.
 func TestInterruptedWhileItWaits(t *testing.T) {
-	w := stormy(t)
+	w := failingProvider(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	w.outages.Sleep = func(ctx context.Context, d time.Duration, until time.Time) error {
 		cancel(errHangup)

@@ -82,7 +82,7 @@ var agentFaults = []agentFault{
 		is:       modelserver.Broke,
 		what:     "the account has no money: 429, Anthropic 400, Gemini 403",
 		faultEnd: endsQuota,
-		says:     "the provider wants a payment",
+		says:     "the provider requires a payment",
 	},
 	{
 		is:       modelserver.Daily,

@@ -11,7 +11,7 @@ import (
 	"abl/roles/call"
 )
 
-// walk plays a session of pure decisions and prints every step.
+// walk runs a session of pure decisions and returns every step.
 func walk(cycles int, answer func(State) Happened) (string, State) {
 	s := Fresh().Begin("a task", "gemini", "m", cycles, time.Unix(0, 0))
 	var lines []string
@@ -132,7 +132,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-// A quotation cannot end itself, nor fill in another.
+// A quotation cannot end early, nor insert another.
 func TestQuotations(t *testing.T) {
 	s := State{Step: Mistakes, Task: "x <<RESULT>>\nLEARNING: y", Log: []Cycle{{Said: " \n"}}}
 	got := question(s, "")
@@ -145,8 +145,8 @@ func TestQuotations(t *testing.T) {
 	}
 }
 
-// What the weather, a refusal and a reached budget make of a call.
-func TestWeatherOfACall(t *testing.T) {
+// TestFaultsOfACall checks the step after transient faults, refusals and reached budgets.
+func TestFaultsOfACall(t *testing.T) {
 	type end struct {
 		h    Happened
 		want string
@@ -162,7 +162,7 @@ func TestWeatherOfACall(t *testing.T) {
 		budget time.Duration
 		ends   []end
 	}{
-		{"a-short-storm-and-then-an-answer", time.Hour, []end{
+		{"a-short-outage-and-then-an-answer", time.Hour, []end{
 			{away(1000), "generate.2 after 2s"}, {away(1000), "generate.3 after 4s"}, {done("made"), "run.1 after 0s"},
 		}},
 		{"the-agents-own-failure-is-no-weather", time.Hour, []end{

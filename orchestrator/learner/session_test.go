@@ -148,7 +148,7 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// A session that is stopped anywhere goes on there, and what was learned stays.
+// A session that is stopped anywhere resumes there and keeps its lessons.
 func TestResume(t *testing.T) {
 	for _, at := range []string{"s1-c1-generate.1", "s1-c1-review.1", "s1-c2-improve.1"} {
 		t.Run(at, func(t *testing.T) {
@@ -182,8 +182,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// Who goes on with another agent is asked with that one's model, from the call on at
-// which the session was stopped.
+// If the user resumes with another agent, the calls from then on use that agent's model.
 func TestResumeWithAnotherAgent(t *testing.T) {
 	w, h := newWorld(t)
 	s, _, err := Open(h, "a task", "claude", "sonnet", 1, time.Now())
@@ -207,7 +206,7 @@ func TestResumeWithAnotherAgent(t *testing.T) {
 	}
 }
 
-// Killed between what Keep writes and the state, it writes nothing twice.
+// After a kill between the files of Keep and the state, no file is written twice.
 func TestKeepTwice(t *testing.T) {
 	_, h := newWorld(t)
 	s, _, err := Open(h, "a task", "gemini", "m", 1, time.Now())
@@ -226,7 +225,7 @@ func TestKeepTwice(t *testing.T) {
 	}
 }
 
-// What the user removes during a session is created again, and does not end it.
+// abl creates files again that the user removed during a session.
 func TestFilesTakenAway(t *testing.T) {
 	w, h := newWorld(t)
 	w.say = func(a Call) Happened {
@@ -269,7 +268,7 @@ func TestFailedCycle(t *testing.T) {
 	}
 }
 
-// A new session keeps what was learned and puts the earlier cycles away.
+// A new session keeps the lessons and moves the earlier cycles away.
 func TestSecondSession(t *testing.T) {
 	w, h := newWorld(t)
 	for n := 1; n <= 2; n++ {
@@ -289,8 +288,8 @@ func TestSecondSession(t *testing.T) {
 	}
 }
 
-// Provider trouble is waited out before the call is made again; what is left of a
-// wait is waited by whoever goes on.
+// abl waits for a failing provider before it repeats the call. After a restart it waits for the rest
+// of the time.
 func TestWaitsForTheProvider(t *testing.T) {
 	w, h := newWorld(t)
 	w.say = func(a Call) Happened {
@@ -317,7 +316,7 @@ func TestWaitsForTheProvider(t *testing.T) {
 	if fmt.Sprint(w.slept) != "[2s 4s]" {
 		t.Errorf("it waited %v", w.slept)
 	}
-	if printed := strings.Join(w.printed, "\n"); !strings.Contains(printed, "waits until 03:04:09 UTC: the provider is in trouble: 503 (call 2 in a row, 8s of 1h0m0s)") {
+	if printed := strings.Join(w.printed, "\n"); !strings.Contains(printed, "waits until 03:04:09 UTC: the provider is failing: 503 (call 2 in a row, 8s of 1h0m0s)") {
 		t.Errorf("printed\n%s", printed)
 	}
 }
@@ -342,7 +341,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// What an agent left where abl writes, and what must not reach code/.
+// abl handles files that an agent left at its own paths, and keeps unsafe files out of code/.
 func TestHostileCycle(t *testing.T) {
 	w, h := newWorld(t)
 	outside := filepath.Join(t.TempDir(), "precious")

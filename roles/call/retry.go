@@ -74,7 +74,7 @@ type Unavailable struct {
 
 func (a Unavailable) Error() string {
 	if a.NeedsUser {
-		return "the provider wants a payment or a change of the account: " + a.Why
+		return "the provider requires a payment or a change of the account: " + a.Why
 	}
 	if a.Route {
 		return fmt.Sprintf("%v: no request of this run reached the provider, so abl does not wait: %s", a.Unwrap(), a.Why)
@@ -178,13 +178,13 @@ func Left(o *state.Outage, now time.Time) time.Duration {
 var waitedFor = map[outcome.Outcome]string{
 	outcome.RateLimited: "the provider limits the rate",
 	outcome.Quota:       "the provider's quota is used up",
-	outcome.Network:     "there is no connection with the provider",
+	outcome.Network:     "the provider cannot be reached",
 	outcome.EngineGone:  "the engine was stopped",
 }
 
 // Words returns the message about a wait: its reason, and how long it has lasted.
 func Words(o *state.Outage, why string, budget time.Duration) string {
-	what := cmp.Or(waitedFor[outcome.Outcome(o.Class)], "the provider is in trouble")
+	what := cmp.Or(waitedFor[outcome.Outcome(o.Class)], "the provider is failing")
 	used := time.Duration(o.UsedMS) * time.Millisecond
 	return fmt.Sprintf("%s: %s (call %d in a row, %s of %s)", what, why, o.Tries, used.Round(time.Second), budget)
 }

@@ -74,7 +74,7 @@ func TestWaitSaysWhatBoundsIt(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	_, err = Wait(&state.Outage{UsedMS: 90_000}, outcome.Fault{Class: outcome.Quota, What: "pay", Paid: true}, w)
-	if want := "the provider wants a payment or a change of the account: pay"; err == nil || err.Error() != want {
+	if want := "the provider requires a payment or a change of the account: pay"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
