@@ -96,7 +96,7 @@ func (p *Prepare) once(ctx context.Context, a *App, key, commit string, from lay
 	}
 	err = errors.Join(err, hostfs.Remove(dir, ".git"))
 	if err == nil {
-		err = disarm(dir)
+		err = removeUnsafe(dir)
 	}
 	if err != nil {
 		return "", err
@@ -182,9 +182,9 @@ func sameFile(was, is *os.Root, name string) (bool, error) {
 	return bytes.Equal(from, to), errors.Join(ferr, terr)
 }
 
-// disarm clears setuid and setgid bits and access control lists below dir, and removes devices,
+// removeUnsafe clears setuid and setgid bits and access control lists below dir, and removes devices,
 // FIFOs and sockets.
-func disarm(dir string) error {
+func removeUnsafe(dir string) error {
 	var away []string
 	err := hostfs.Walk(dir, "", func(e hostfs.Entry) error {
 		switch e.Kind() {

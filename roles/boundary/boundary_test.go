@@ -56,7 +56,7 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// A probe that leaves out what it was asked is found.
+// A probe whose report lacks a check is detected.
 func TestMissing(t *testing.T) {
 	spec := helper.ProbeSpec{Mounts: []helper.ProbeMount{{Target: "/m", Inode: 1}}, Folders: map[string][]string{"/f": nil}, Sealed: []string{"/s"}, Net: &helper.ProbeNet{Names: []string{"n"}, Peers: []helper.ProbePeer{{At: "p"}}}}
 	all := Missing(spec, nil)
@@ -81,8 +81,8 @@ func TestControl(t *testing.T) {
 		want    string
 	}{
 		"heard":    {sandbox.Proof{sandbox.Same("the host by tcp", "", "said the word")}, "it does"},
-		"silent":   {sandbox.Proof{sandbox.Same("the host by tcp", "", "")}, "it does not either"},
-		"no check": {nil, "it does not either"},
+		"silent":   {sandbox.Proof{sandbox.Same("the host by tcp", "", "")}, "an ordinary network does not reach it either"},
+		"no check": {nil, "an ordinary network does not reach it either"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := controlled(c.control); !got.OK || !strings.HasPrefix(got.Got, c.want) {

@@ -55,7 +55,7 @@ func Dockerfile(root, rel string, written ...string) (string, error) {
 	}
 	if err := images.CheckContext(root, file, written...); err != nil {
 		do := "put the Dockerfile, and the few files that it copies, into a folder in .abl/images/: " +
-			"toolchains belong into the image, and declared commands (builder_commands) install what the project needs"
+			"install toolchains in the image, and the project's dependencies by declared commands (builder_commands)"
 		return "", &Error{Usage, do, err}
 	}
 	return file, nil

@@ -95,7 +95,7 @@ func (s Agents) login(name string, all []agent.Provider) (agent.Provider, error)
 		return all[0], &Error{Usage, do, fmt.Errorf("cannot choose a login of %s: both %s and %s are set", name,
 			set[0].KeyVar, set[1].KeyVar)}
 	case len(set) == 1 && set[0].Plan:
-		do := fmt.Sprintf("docs/providers.md says what the vendor allows; set agents: {%s: {login: %s}} in .abl/config.yaml to use the plan", name, set[0].Login)
+		do := fmt.Sprintf("docs/providers.md describes the vendor's terms; set agents: {%s: {login: %s}} in .abl/config.yaml to use the plan", name, set[0].Login)
 		return all[0], &Error{Usage, do, fmt.Errorf("cannot use %s: abl uses a plan only if the settings allow it",
 			set[0].KeyVar)}
 	}
