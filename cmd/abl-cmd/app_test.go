@@ -14,7 +14,7 @@ import (
 	"abl/internal/helper"
 )
 
-// runsApp is a role of a project whose app is a program, and its exchange folder.
+// runsApp returns a role of a project whose app is a program, and its exchange folder.
 func runsApp(t *testing.T, name string) (helper.CmdSpec, string) {
 	spec := role(t, name)
 	spec.App = &helper.App{Kind: helper.KindCommand, Command: `sh "$ABL_SRC/app.sh"`, TimeoutMS: 60_000}
@@ -62,8 +62,8 @@ func TestApp(t *testing.T) {
 	}
 }
 
-// Whatever answers in the broker's place, abl-cmd ends with 125 or as it says, and writes
-// below the exchange folder alone.
+// For any response in the broker's place, abl-cmd exits with 125 or the response's code, and writes
+// only below the exchange folder.
 func TestAppAnswers(t *testing.T) {
 	spec, exchange := runsApp(t, "verifier")
 	reply := ""
@@ -80,8 +80,8 @@ func TestAppAnswers(t *testing.T) {
 		{"an exit code", `{"exit":3,"stdout":"aGk="}`, "", 3},
 		{"none", `{"exit":0,"error":"too many commands are waiting"}`, "abl-cmd: too many commands are waiting", 125},
 		{"abl-cmd's own", `{"exit":125}`, "the program itself ended with exit code 125", 125},
-		{"a path that leads out", `{"files":{"../outside":"eA=="}}`, "is no path of a file in a folder", 125},
-		{"an absolute path", `{"files":{"` + outside + `":"eA=="}}`, "is no path of a file in a folder", 125},
+		{"a path that leads out", `{"files":{"../outside":"eA=="}}`, "is not a path below the folder", 125},
+		{"an absolute path", `{"files":{"` + outside + `":"eA=="}}`, "is not a path below the folder", 125},
 		{"no reply", `hello`, "cannot read the broker's reply", 125},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

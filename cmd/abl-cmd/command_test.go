@@ -130,7 +130,7 @@ func TestCommandsAtTheBroker(t *testing.T) {
 	}{
 		{"hidden", result{3, "", ""}},
 		{"shown", result{0, "data" + dir + "\n", ""}},
-		{"forged", result{2, "", "abl-cmd: no command \"forged\" is declared; there are: hidden, shown\n"}},
+		{"forged", result{2, "", "abl-cmd: there is no command \"forged\"; the declared commands are: hidden, shown\n"}},
 		{"restart", result{0, "", ""}},
 	}
 	for _, tt := range tests {
@@ -158,7 +158,7 @@ func TestCommandsAtTheBroker(t *testing.T) {
 	}
 }
 
-// ownAddress is one for which a proxy of the environment would be asked.
+// ownAddress returns an address for which a proxy of the environment would be used.
 func ownAddress(t *testing.T) string {
 	t.Helper()
 	addrs, err := net.InterfaceAddrs()

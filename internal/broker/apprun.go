@@ -38,7 +38,7 @@ const (
 // runApp handles POST /app: it runs the app once, after the services are ready.
 func (s *server) runApp(w http.ResponseWriter, r *http.Request) {
 	if !s.spec.App.IsProgram() {
-		refuse(w, http.StatusConflict, "the app is a server, and no program that is run")
+		refuse(w, http.StatusConflict, "the app is a server, not a program")
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -47,13 +47,13 @@ func (s *server) runApp(w http.ResponseWriter, r *http.Request) {
 	in := json.NewDecoder(io.LimitReader(r.Body, maxAsked))
 	var run helper.AppRun
 	if err := in.Decode(&run); err != nil {
-		refuse(w, http.StatusBadRequest, "cannot read what to run: "+err.Error())
+		refuse(w, http.StatusBadRequest, "cannot read the command to run: "+err.Error())
 		return
 	}
 	select {
 	case <-s.up:
 	case <-ctx.Done():
-		refuse(w, http.StatusConflict, "the services did not come up")
+		refuse(w, http.StatusConflict, "the services did not start")
 		return
 	}
 	s.home.RLock()
@@ -113,7 +113,7 @@ func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run 
 	ran.Args, ran.Stdout, ran.Stderr = run.Args, out.Kept.Bytes(), errs.Kept.Bytes()
 	ran.Files, ran.Left = Files(dir)
 	if out.Cut || errs.Cut {
-		ran.Left = append(ran.Left, fmt.Sprintf("what it printed beyond %d bytes is left out", maxPrinted))
+		ran.Left = append(ran.Left, fmt.Sprintf("its output is cut after %d bytes", maxPrinted))
 	}
 	return ran
 }
@@ -131,9 +131,9 @@ func Files(dir string) (files map[string][]byte, left []string) {
 		case e.Kind() != unix.S_IFREG:
 			why = "it is " + e.What()
 		case len(name) > maxName || !utf8.ValidString(name):
-			why = "its name is too long, or no UTF-8"
+			why = "its name is too long or not UTF-8"
 		case len(files) == maxFiles || e.Stat.Size > room:
-			why = fmt.Sprintf("all files together may be %d, of %d bytes", maxFiles, MaxExchange)
+			why = fmt.Sprintf("want at most %d files with %d bytes together", maxFiles, MaxExchange)
 		default:
 			data, err := hostfs.Read(dir, name, room)
 			if err == nil {
@@ -166,7 +166,7 @@ func LayFiles(dir string, files map[string][]byte) error {
 	defer root.Close()
 	for name, data := range files {
 		if !filepath.IsLocal(name) || name == "." {
-			return fmt.Errorf("%q is no path of a file in a folder", name)
+			return fmt.Errorf("%q is not a path below the folder", name)
 		}
 		err := errors.Join(root.MkdirAll(filepath.Dir(name), 0o755), root.RemoveAll(name))
 		if err == nil {

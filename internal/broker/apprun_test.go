@@ -18,7 +18,7 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// runs is a broker whose app is a program: a shell with this script of testdata.
+// runs starts a broker whose app is a program: a shell with this script of testdata.
 func runs(t *testing.T, script string, edit func(*helper.BrokerSpec)) *bench {
 	t.Helper()
 	t.Setenv("HOME", t.TempDir())
@@ -87,7 +87,7 @@ func TestRunApp(t *testing.T) {
 		t.Errorf("after a restart there is %q", ran.Stdout)
 	}
 	for _, name := range []string{"../out", "/abs", ".", "a/../../b"} {
-		if ran := b.app("", map[string]string{name: ""}, "home"); !strings.Contains(ran.Error, "no path of a file") {
+		if ran := b.app("", map[string]string{name: ""}, "home"); !strings.Contains(ran.Error, "is not a path below the folder") {
 			t.Errorf("a file %q: %+v", name, ran)
 		}
 	}
@@ -130,12 +130,12 @@ func TestRunAppOfAnother(t *testing.T) {
 	}
 }
 
-// A run ends with its client, at its limit, and with all that it started.
+// A run, with all its processes, ends with its client and at its limit.
 func TestRunAppEnds(t *testing.T) {
 	const program = "apps/outlives.sh"
 	b := runs(t, program, func(s *helper.BrokerSpec) { s.App.TimeoutMS = 600_000 })
 	pid := strings.TrimSpace(string(b.app("", nil, "daemon").Stdout))
-	// The portable list of processes has no environments, by which it would be found.
+	// The portable list of processes has no environments, so it does not find this one.
 	if ran := b.app("", nil, "runs", pid); pid == "" || len(ran.Stdout) > 0 && !lab.Portable {
 		t.Errorf("process %q of another session still runs: %+v", pid, ran)
 	}
@@ -143,7 +143,7 @@ func TestRunAppEnds(t *testing.T) {
 	for _, input := range []struct {
 		name  string
 		bytes int64
-		open  bool // once they are read
+		open  bool // after they were read
 	}{{"no-input", 0, false}, {"much-input", maxStdin - 1, true}, {"open-input", 0, true}} {
 		t.Run(input.name, func(t *testing.T) {
 			ended++
@@ -191,7 +191,7 @@ func TestRunAppEnds(t *testing.T) {
 	}
 }
 
-// What is no regular file is named and left out, and so is what is too much.
+// Files that are not regular, and too many or too large ones, are named and left out.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, size := range map[string]int64{"a/small": 3, "big": MaxExchange + 1, "bad\xff": 1, "half": MaxExchange/2 + 1, "half2": MaxExchange/2 + 1} {
@@ -211,7 +211,7 @@ func TestFiles(t *testing.T) {
 	if len(files["a/small"]) != 3 || len(files) != 2 || len(left) != 4 {
 		t.Errorf("%d files, left out %q", len(files), left)
 	}
-	for _, want := range []string{`"a/link" is left out: it is a link`, `"bad\xff" is left out`, `"big" is left out: all files together`} {
+	for _, want := range []string{`"a/link" is left out: it is a link`, `"bad\xff" is left out`, `"big" is left out: want at most`} {
 		if !strings.Contains(fmt.Sprint(left), want) {
 			t.Errorf("%q lacks %s", left, want)
 		}

@@ -103,7 +103,7 @@ func (s *server) serve() error {
 	case <-s.ctx.Done():
 		err = nil
 	case err = <-broken:
-		err = fmt.Errorf("cannot go on serving: %w", err)
+		err = fmt.Errorf("cannot continue serving: %w", err)
 	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), shutdownTimeout)
 	defer cancel()
@@ -161,7 +161,7 @@ func (s *server) appUp(success string) error {
 	}
 	r, err := s.app.start()
 	if err != nil {
-		return failed(nil, "the app's command cannot be started: %v", err)
+		return failed(nil, "cannot start the app's command: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, milliseconds(s.spec.App.TimeoutMS))
 	defer cancel()
@@ -170,7 +170,7 @@ func (s *server) appUp(success string) error {
 	case <-r.ended:
 		code := proc.Code(r.cmd)
 		if saw.ready { // another process responds
-			return failed(&code, "the app's command ended with exit code %d, but something answers: it must stay in the foreground", code)
+			return failed(&code, "the app's command ended with exit code %d, but something responds: it must stay in the foreground", code)
 		}
 		return failed(&code, "the app ended with exit code %d before it was ready; last probe: %s", code, saw.detail)
 	default:
@@ -267,7 +267,7 @@ func probe(ctx context.Context, app helper.App, host string) answer {
 	saw := answer{ready: status < 500, detail: fmt.Sprintf("%s answered %d", what, status)}
 	if ip := net.ParseIP(host); ip != nil && refusesNames[status] {
 		if other, err := requestStatus(ctx, at, app.Path, "localhost:"+port); err == nil && other < http.StatusBadRequest {
-			return answer{detail: fmt.Sprintf("%s to the host name %s and %d to localhost: the app must accept the host name %s, by which its tests ask",
+			return answer{detail: fmt.Sprintf("%s to the host name %s and %d to localhost: the app must accept the host name %s, which the tests use",
 				saw.detail, helper.AppAlias, other, helper.AppAlias)}
 		}
 	}
@@ -301,11 +301,11 @@ func requestStatus(ctx context.Context, at, path, host string) (int, error) {
 	return resp.StatusCode, nil
 }
 
-var errPath = errors.New("not a path that can be asked for")
+var errPath = errors.New("not a valid path")
 
 // failedProbe returns the result of a failed probe. It quotes no byte from the network.
 func failedProbe(what string, err error) answer {
-	why := "the answer is not HTTP"
+	why := "the response is not HTTP"
 	var dns *net.DNSError
 	var late net.Error
 	var number syscall.Errno

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bench is a broker at work.
+// bench is a running broker.
 type bench struct {
 	t       *testing.T
 	spec    helper.BrokerSpec
@@ -223,7 +223,7 @@ func TestAppDoesNotComeUp(t *testing.T) {
 		{"answers 500", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Path, s.App.TimeoutMS = "/broken", 1500 }, -1, "GET /broken answered 500"},
 		{"silent", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Command, s.App.TimeoutMS = "exec sleep 1000", 200 }, -1, "GET /health: connection refused"},
 		{"knows its own names only", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Path, s.App.TimeoutMS = "/only-localhost", 1500 }, -1,
-			"GET /only-localhost answered 403 to the host name app and 200 to localhost: the app must accept the host name app, by which its tests ask"},
+			"GET /only-localhost answered 403 to the host name app and 200 to localhost: the app must accept the host name app, which the tests use"},
 		{"service away", "0.0.0.0:%d", func(s *helper.BrokerSpec) {
 			s.Services = []helper.Service{{Name: "127.0.0.1", Port: 1, TimeoutMS: 100}}
 		}, -1, "port 1: connection refused"},
@@ -268,7 +268,7 @@ func TestProbeQuotesNothing(t *testing.T) {
 		}
 	}()
 	app := helper.App{Port: l.Addr().(*net.TCPAddr).Port, Path: "/"}
-	if a := probe(t.Context(), app, "127.0.0.1"); a.ready || a.detail != "GET /: the answer is not HTTP" {
+	if a := probe(t.Context(), app, "127.0.0.1"); a.ready || a.detail != "GET /: the response is not HTTP" {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -277,7 +277,7 @@ func TestLogIsBounded(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                      "",
 		"0123456789":            "0123456789",
-		"0123456789, and so on": "0123456789\nabl: the log is full: 11 bytes more are not kept\n",
+		"0123456789, and so on": "0123456789\nabl: the log is full: 11 more bytes were left out\n",
 	} {
 		var kept bytes.Buffer
 		log, err := keepLog(&kept, 10)

@@ -46,7 +46,7 @@ func (c Client) Restart(ctx context.Context) (reply helper.CommandReply, err err
 func (c Client) post(ctx context.Context, path string, body io.Reader, most int64, reply any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+path, body)
 	if err != nil {
-		return fmt.Errorf("cannot ask the broker: %w", err)
+		return fmt.Errorf("cannot send a request to the broker: %w", err)
 	}
 	req.Header.Set("Authorization", "Bearer "+c.Token)
 	// Without a proxy: the environment of the role may name one, and the broker is in the same network.

@@ -64,7 +64,7 @@ func keepLog(file io.Writer, max int64) (*appLog, error) {
 		defer close(l.done)
 		_, _ = io.CopyN(file, r, max)
 		if n, _ := io.Copy(io.Discard, r); n > 0 {
-			fmt.Fprintf(file, "\nabl: the log is full: %d bytes more are not kept\n", n)
+			fmt.Fprintf(file, "\nabl: the log is full: %d more bytes were left out\n", n)
 		}
 	}()
 	return l, nil

@@ -36,7 +36,7 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 	c, known := s.commands[name]
 	if !known {
 		names := strings.Join(slices.Sorted(maps.Keys(s.commands)), ", ")
-		refuse(w, http.StatusNotFound, fmt.Sprintf("no command %q is declared; there are: %s", name, names))
+		refuse(w, http.StatusNotFound, fmt.Sprintf("there is no command %q; the declared commands are: %s", name, names))
 		return
 	}
 	limit := milliseconds(c.TimeoutMS)
@@ -46,7 +46,7 @@ func (s *server) runCommand(w http.ResponseWriter, r *http.Request) {
 	select {
 	case c.turn <- struct{}{}:
 	case <-ctx.Done():
-		refuse(w, http.StatusConflict, fmt.Sprintf("%s did not get its turn within %v", name, limit))
+		refuse(w, http.StatusConflict, fmt.Sprintf("%s did not start within %v, because it was already running", name, limit))
 		return
 	}
 	s.running.Add(1)

@@ -17,7 +17,7 @@ import (
 	"abl/internal/helper"
 )
 
-// idle is a broker without an app, with these commands.
+// idle returns a broker without an app, with these commands.
 func idle(t *testing.T, commands ...helper.Command) *bench {
 	t.Helper()
 	for i := range commands {
@@ -47,9 +47,9 @@ func TestRunCommands(t *testing.T) {
 		{"raw", "", helper.CommandReply{Output: "\uFFFD"}},
 		{"killed", "", helper.CommandReply{Exit: 137}},
 		{"where", "", helper.CommandReply{Output: b.spec.Dir + "\n"}},
-		{"nothing", "", helper.CommandReply{Exit: 2, Error: `no command "nothing" is declared; there are: killed, lint, much, query, raw, stdin, where`}},
-		{"../restart", "", helper.CommandReply{Exit: 2, Error: `no command "../restart" is declared; there are: killed, lint, much, query, raw, stdin, where`}},
-		{"lint; id", "", helper.CommandReply{Exit: 2, Error: `no command "lint; id" is declared; there are: killed, lint, much, query, raw, stdin, where`}},
+		{"nothing", "", helper.CommandReply{Exit: 2, Error: `there is no command "nothing"; the declared commands are: killed, lint, much, query, raw, stdin, where`}},
+		{"../restart", "", helper.CommandReply{Exit: 2, Error: `there is no command "../restart"; the declared commands are: killed, lint, much, query, raw, stdin, where`}},
+		{"lint; id", "", helper.CommandReply{Exit: 2, Error: `there is no command "lint; id"; the declared commands are: killed, lint, much, query, raw, stdin, where`}},
 	}
 	for _, tt := range tests {
 		if got := b.run(tt.name, tt.stdin); got != tt.want {
@@ -86,7 +86,7 @@ func TestCommandAtItsLimit(t *testing.T) {
 	}
 }
 
-// A tool's standard input is often a pipe that nobody ever closes.
+// A tool's standard input is often a pipe that is never closed.
 func TestCommandThatDoesNotReadIsNotHeldUp(t *testing.T) {
 	b := idle(t, helper.Command{Name: "quick", Command: "exit 4"})
 	r, w := io.Pipe()
@@ -153,7 +153,7 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-// The same command twice at once would work on the same data.
+// Two runs of the same command would work on the same data.
 func TestOneAtATime(t *testing.T) {
 	// The command is busy long enough that a second one would find its directory.
 	b := idle(t, helper.Command{Name: "once", Command: "mkdir busy && sleep 0.05 && rmdir busy", Shown: true})
