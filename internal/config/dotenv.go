@@ -61,15 +61,15 @@ func parse(name string, data []byte) (vars map[string]string, lines map[string]i
 	for line := 1; text != ""; {
 		m := statement.FindStringSubmatch(text)
 		if m == nil || strings.Contains(strings.TrimSpace(m[3]), "\r") { // godotenv ends a line there
-			return nil, nil, nil, fmt.Errorf("%s:%d: want NAME=value, with the value in quotes that are closed and followed by nothing, or in none", name, line)
+			return nil, nil, nil, fmt.Errorf("%s:%d: want NAME=value, with the whole value in closed quotes, or without quotes", name, line)
 		}
 		if key := m[1]; key != "" {
 			if _, twice := vars[key]; twice {
-				warnings = append(warnings, fmt.Sprintf("%s:%d: %s is set again; the last one counts", name, line, key))
+				warnings = append(warnings, fmt.Sprintf("%s:%d: %s is set again; the last value counts", name, line, key))
 			}
 			if m[4] != "" {
 				warnings = append(warnings, fmt.Sprintf(
-					"%s:%d: what follows \" #\" is taken for a comment; quote the value of %s if it is part of it", name, line, key))
+					"%s:%d: the text after \" #\" is a comment; quote the value of %s if it is part of it", name, line, key))
 			}
 			vars[key], lines[key] = valueOf(m[2]+m[3]), line
 		}

@@ -84,10 +84,10 @@ func TestReadWarnings(t *testing.T) {
 		t.Error(diff)
 	}
 	want := []string{
-		`.env:1: what follows " #" is taken for a comment; quote the value of A if it is part of it`,
-		`.env:2: what follows " #" is taken for a comment; quote the value of B if it is part of it`,
-		`.env:3: A is set again; the last one counts`,
-		`.env:6: what follows " #" is taken for a comment; quote the value of D if it is part of it`,
+		`.env:1: the text after " #" is a comment; quote the value of A if it is part of it`,
+		`.env:2: the text after " #" is a comment; quote the value of B if it is part of it`,
+		`.env:3: A is set again; the last value counts`,
+		`.env:6: the text after " #" is a comment; quote the value of D if it is part of it`,
 		`.env can be read by others (mode 0644): chmod 600 .env`,
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" {
@@ -110,7 +110,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-const notOne = ": want NAME=value, with the value in quotes that are closed and followed by nothing, or in none"
+const notOne = ": want NAME=value, with the whole value in closed quotes, or without quotes"
 
 func TestReadErrorsNameTheLineAndNoValue(t *testing.T) {
 	tests := []struct{ in, want string }{
@@ -177,7 +177,7 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// FuzzParse holds that no input panics and that errors repeat nothing of it.
+// FuzzParse checks that no input causes a panic, and that errors quote nothing of it.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"A=1\n", "A=\"sesame\n", "A='sesame' x", "export sesame", "\rA=1", "A=sesame\r\rB=2"} {
 		f.Add(seed)

@@ -157,16 +157,16 @@ func readFile(l *Loaded, project string) error {
 
 // gone are removed settings, each with its replacement.
 var gone = map[string]string{
-	"loop.require_approval": "take it out: run one phase at a time, and look at `abl report N` before the next",
-	"verify.challenge": "take it out: the tests are always tried without the app " +
-		"and under apps that answer all alike",
+	"loop.require_approval": "remove it: run one phase at a time, and read `abl report N` before the next",
+	"verify.challenge": "remove it: abl always runs the tests without the app " +
+		"and against apps that give every request the same response",
 }
 
 func decode(l *Loaded, data []byte) error {
 	l.text = data
 	for _, k := range yamlfile.KeysIn(data) {
 		if hint := gone[k.String()]; hint != "" {
-			return &yamlfile.Error{File: l.File, Line: k.Line, Msg: k.String() + " is no setting any more", Hint: hint}
+			return &yamlfile.Error{File: l.File, Line: k.Line, Msg: k.String() + " is no longer a setting", Hint: hint}
 		}
 		if k.HasValue() {
 			l.Sources[k.String()] = fmt.Sprintf("%s:%d", l.File, k.Line)

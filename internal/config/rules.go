@@ -34,7 +34,7 @@ type rule struct {
 
 // rules are the conditions for the values, in the form of the file.
 var rules = []rule{
-	{"version", number(version, version), "1: this abl knows 1", "update abl"},
+	{"version", number(version, version), "1: this abl supports 1", "update abl"},
 	{"…*", func(s string) bool { return !strings.ContainsRune(s, 0) }, "text without NUL", ""},
 	{"directories.*", inside, "a directory inside the project", "give a path such as src"},
 	{"source.repo", orNothing(isRepo), "the path of a repository: . for the project, or ../.. for one that contains it",

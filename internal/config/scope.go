@@ -28,13 +28,13 @@ var harmless = strings.Fields("version source.dir adopt publish remote.lease age
 // in neither table.
 var scopes = []scope{
 	{"directories", func(_ *Loaded, text string) bool { return text != cloneDir },
-		"gives a role a folder that holds files of yours"},
+		"gives a role a folder with files of yours"},
 	{"source.repo", func(_ *Loaded, text string) bool { return text != "" && text != "." },
 		"opens a repository outside the project"},
 	{"remote.name", given, "makes abl run git fetch and git push with your credentials"},
 	{"notify.command", given, "runs a command on this machine"},
 	{"app.services.*.dockerfile", outsideImages, "builds an image from a folder outside " + imagesDir},
-	{"app.services.*.files", given, "shows a container a file that git does not track"},
+	{"app.services.*.files", given, "gives a container a file that git does not track"},
 	{"commit.allow_secrets", given, "lets a secret of .env into a commit"},
 	{"prices", func(l *Loaded, text string) bool { return text != "" && l.NeedsPrices() },
 		"decides when a budget in dollars is reached"},

@@ -16,8 +16,8 @@ func TestValidate(t *testing.T) {
 	app := "app:\n  command: x\n  port: 1\n"
 	service := app + "  services: {db: {image: x, ready: {port: 1}, files: "
 	tests := []struct{ in, want string }{
-		{"version: 2\n", f + `1: version: want 1: this abl knows 1, got "2"`},
-		{"version: 0\n", f + `1: version: want 1: this abl knows 1, got "0"`},
+		{"version: 2\n", f + `1: version: want 1: this abl supports 1, got "2"`},
+		{"version: 0\n", f + `1: version: want 1: this abl supports 1, got "0"`},
 		{"agnet: x\n", f + `1: unknown key "agnet"; did you mean "agent"?`},
 		{"agent: gemni\n", f + `1: agent.builder: there is no agent "gemni"; did you mean "gemini"?`},
 		{"agent:\n  verifier: zzz\n", f + `2: agent.verifier: there is no agent "zzz"; there are gemini, claude, codex, copilot, scripted`},
@@ -121,8 +121,8 @@ func TestValidate(t *testing.T) {
 		{"loop: {no_progress: {unverified: -2}}\n", f + `1: loop.no_progress.unverified: want 0 (off) or more, got "-2"`},
 		{"loop: {no_progress: [2]}\n", f + "1: loop.no_progress: want keys and values, got a list"},
 		{"verify: {evidence: maybe}\n", f + `1: verify.evidence: want required or off, got "maybe"`},
-		{"loop: {require_approval: false}\n", f + "1: loop.require_approval is no setting any more"},
-		{"verify:\n  challenge: [away]\n", f + "2: verify.challenge is no setting any more"},
+		{"loop: {require_approval: false}\n", f + "1: loop.require_approval is no longer a setting"},
+		{"verify:\n  challenge: [away]\n", f + "2: verify.challenge is no longer a setting"},
 		{"verify: {strength_time: soon}\n", f + `1: verify.strength_time: want a time such as 90s or 30m, 3x for three times what the tests take, or 0, got "soon"`},
 		{"verify: {strength_time: -1x}\n", f + `1: verify.strength_time: want a time such as 90s or 30m, 3x for three times what the tests take, or 0, got "-1x"`},
 		{"verify: {strength_time: nanx}\n", f + `1: verify.strength_time: want a time such as 90s or 30m, 3x for three times what the tests take, or 0, got "nanx"`},
@@ -235,7 +235,7 @@ func TestCheckSecretsOfServices(t *testing.T) {
 	}
 }
 
-// What services are seeded with is read from the project alone, by no link, and told with its line.
+// Seeds of services are read only from the project, without links, and errors name the line.
 func TestSeeds(t *testing.T) {
 	const begin = "app:\n  command: x\n  port: 1\n  services:\n    db:\n      image: x\n      ready: {port: 1}\n      files:\n        /a/b.sql: "
 	for name, want := range map[string]string{
@@ -311,7 +311,7 @@ func TestCheckDirs(t *testing.T) {
 				t.Fatal(err)
 			}
 			l, err := Load(dir, lookup(nil), nil)
-			if tt.name == "link on the way" { // what is below a link is not even read
+			if tt.name == "link on the way" { // files below a link are not read
 				l, err = &Loaded{Config: Default()}, nil
 			}
 			if err != nil {
@@ -328,7 +328,7 @@ func TestCheckDirs(t *testing.T) {
 func TestCheckDirsSameDirectory(t *testing.T) {
 	dir := t.TempDir()
 	l := &Loaded{Config: Default()}
-	l.Directories = Directories{Src: "a", Tests: "a"} // as a bind mount would make them
+	l.Directories = Directories{Src: "a", Tests: "a"} // as a bind mount creates them
 	if err := os.Mkdir(filepath.Join(dir, "a"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -337,8 +337,7 @@ func TestCheckDirsSameDirectory(t *testing.T) {
 	}
 }
 
-// FuzzLoad holds that no file panics, and that what is accepted keeps the roles
-// apart.
+// FuzzLoad checks that no file causes a panic, and that accepted settings separate the roles.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(whole))
 	f.Add([]byte("directories: {src: a/b, tests: a}\n"))
@@ -365,7 +364,7 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-// Arguments are put behind a program's command: it may not end in what swallows them.
+// Arguments are appended to a program's command, which must not end with a part that drops them.
 func TestLosesArguments(t *testing.T) {
 	for command, want := range map[string]bool{
 		"node cli.js":                          false,
@@ -396,7 +395,7 @@ func TestLosesArguments(t *testing.T) {
 	}
 }
 
-// rowName makes the name of a subtest from a command, for -run.
+// rowName returns the name of a subtest for a command, for -run.
 func rowName(command string) string {
 	signs := strings.NewReplacer("#", " hash ", ";", " semicolon ", "&", " and ", "|", " pipe ", "\n", " line ", "\\", " backslash ")
 	name := func(r rune) bool { return r != '.' && r != '/' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -104,7 +104,7 @@ func Values(ctx context.Context, root string, conf *config.Loaded, more ...confi
 		switch {
 		case !asked[u.File] && !asked[u.Reads],
 			u.Shows != "" && isInGit(ctx, root, u.Shows),
-			u.Lends != "" && !holdsOwn(ctx, root, u.Lends):
+			u.Lends != "" && !hasUntracked(ctx, root, u.Lends):
 			continue
 		}
 		v := Value{UserValue: u, others: others[u.File] || others[u.Reads]}
@@ -168,9 +168,9 @@ func isInGit(ctx context.Context, root, file string) bool {
 	return err == nil && said == file
 }
 
-// holdsOwn reports whether a folder of the project holds files that git does not track, or git
+// hasUntracked reports whether a folder of the project holds files that git does not track, or git
 // cannot tell. The workspaces of a phase that has begun are abl's: they have its last commit.
-func holdsOwn(ctx context.Context, root, folder string) bool {
+func hasUntracked(ctx context.Context, root, folder string) bool {
 	ask := func(at string, args ...string) (string, error) {
 		return proc.AskGit(ctx, filepath.Join(root, at), append([]string{"-c", "safe.directory=*"}, args...)...)
 	}
