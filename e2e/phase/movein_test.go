@@ -132,7 +132,7 @@ func TestMoveIn(t *testing.T) {
 	script(q, builds(must(0, "grep -q ok lib/word.mjs"), write("more.txt", "more")),
 		verifies(write("run.sh", suite2, "0755")))
 	r = q.Must(0, "phase", "2")
-	wants(t, "phase 2", r.Stdout+r.Stderr, "main has new commits; abl/phase2 takes them in")
+	wants(t, "phase 2", r.Stdout+r.Stderr, "main has new commits; merged into abl/phase2")
 	was := q.Git(work, "rev-parse", "abl/phase1", "HEAD")
 	checkOpen(q, "1", "ok")
 	if is := q.Git(work, "rev-parse", "abl/phase1", "HEAD"); is != was {
@@ -150,7 +150,7 @@ func TestMoveIn(t *testing.T) {
 	p.Must(0, "phase", "2")
 	p.Git("", "fetch", "-q", "origin", "refs/heads/abl/*:refs/remotes/origin/abl/*", "refs/abl/*:refs/abl/*")
 	wants(t, "publishing second", p.Must(9, "publish").Stderr, "another user published in the meantime", "abl pull")
-	wants(t, "pulling what went on", p.Must(9, "pull").Stderr, "cannot take in refs/abl/state", "abl pull --theirs")
+	wants(t, "pulling what went on", p.Must(9, "pull").Stderr, "cannot pull refs/abl/state", "abl pull --theirs")
 	wants(t, "taking theirs", p.Must(0, "pull", "--theirs").Stdout, "restored: phase 1 passed, phase 2 passed", ".abl/aside-1")
 	wants(t, "status", p.Must(0, "status").Stdout, "passed")
 	checkNothingLeft(p)
@@ -173,7 +173,7 @@ func TestMoveInWithAConflict(t *testing.T) {
 	p.Git("", "commit", "-qam", "another word", "--no-verify")
 	tip := p.Git(".abl/work/src", "rev-parse", "abl/phase1")
 	r := p.Must(9, "phase", "1", "--again")
-	wants(t, "a conflict", r.Stderr, "cannot take in what is new on main", "lib/word.mjs", "git -C .abl/work/src -c ")
+	wants(t, "a conflict", r.Stderr, "cannot merge the new commits of main", "lib/word.mjs", "git -C .abl/work/src -c ")
 	lacks(t, "a conflict", r.Stderr, "package.json")
 	if got := p.Git(".abl/work/src", "rev-parse", "abl/phase1"); got != tip ||
 		p.Git(".abl/work/src", "status", "--porcelain") != "" {

@@ -153,7 +153,7 @@ func (s Folder) identity(ctx context.Context, from *git.Origin) (id git.Identity
 // callBegun reports whether the phase's current call has begun. Its agent may still work, or its result
 // is not committed yet, so the source must not change.
 func (r *Run) callBegun(p state.Phase) (bool, error) {
-	key := callAtRest(p)
+	key := currentCall(p)
 	if key == "" {
 		return false, nil
 	}

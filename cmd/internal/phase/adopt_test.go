@@ -56,8 +56,8 @@ func rests(t *testing.T, s *Project, attempt int) string {
 	return key
 }
 
-// What the user commits while a call is interrupted is merged before the next attempt, over what the
-// call left in the source; during a call it is reported.
+// The user's commits during an interrupted call are merged before the next attempt, over the call's
+// changes in the source. Commits during a running call are reported.
 func TestCommitsDuringACall(t *testing.T) {
 	for name, c := range map[string]struct {
 		begun  bool
@@ -66,8 +66,8 @@ func TestCommitsDuringACall(t *testing.T) {
 		note   string
 		merged bool
 	}{
-		"interrupted":                     {note: "main has new commits; abl/phase1 takes them in", merged: true},
-		"interrupted, with files":         {left: map[string]string{"begun.js": "1", "built": "half"}, note: "takes them in", merged: true},
+		"interrupted":                     {note: "main has new commits; merged into abl/phase1", merged: true},
+		"interrupted, with files":         {left: map[string]string{"begun.js": "1", "built": "half"}, note: "merged into", merged: true},
 		"interrupted, with the same file": {left: map[string]string{"theirs": "mine"}, note: "main has new commits, which abl merges later"},
 		"edited by the user":              {left: map[string]string{"begun.js": "1"}, edited: true},
 		"begun":                           {begun: true, note: "main has new commits; a call has begun without them"},

@@ -74,7 +74,7 @@ func (r *Run) takeLease(ctx context.Context, cancel context.CancelCauseFunc) err
 func (r *Run) openAgain(l lease) error {
 	for _, n := range begun(r.file) {
 		p := r.file.Phase(n)
-		key := callAtRest(p)
+		key := currentCall(p)
 		here, err := r.callBegun(p) // a shared folder has the record of the call
 		if err != nil {
 			return err

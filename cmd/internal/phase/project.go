@@ -244,14 +244,14 @@ func adoptMoved(f *state.File, root string) {
 // atRest returns the records of the calls that are current in building and verifying phases.
 func (s *Project) atRest(f *state.File) (all []roles.Record) {
 	for _, p := range f.Phases {
-		if key := callAtRest(*p); key != "" {
+		if key := currentCall(*p); key != "" {
 			all = append(all, roles.Record{Dir: s.Paths.Call(key)})
 		}
 	}
 	return all
 }
 
-// KeepAtRest redacts the saved output of the current calls, which nobody resumes.
+// KeepAtRest redacts the saved output of the current calls, which no run resumes.
 func (s *Project) KeepAtRest(f *state.File) (err error) {
 	for _, rec := range s.atRest(f) {
 		err = errors.Join(err, rec.Clean(s.In.Safe))

@@ -29,7 +29,7 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 	x, err := s.exchange()
 	if err == nil && x.tip == "" {
 		err = exit.With(exit.Usage, fmt.Errorf("cannot pull: there is no %s here", stateRef),
-			s.FetchRefs()+" fetches what was pushed")
+			s.FetchRefs()+" fetches the pushed refs")
 	}
 	if err != nil {
 		return "", err
@@ -44,7 +44,7 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 			return "nothing new: " + summary(x.file), state.Save(x.Paths.State(), x.file)
 		}
 	}
-	refused := func(err error) (string, error) { return "", fmt.Errorf("cannot take in %s: %w", stateRef, err) }
+	refused := func(err error) (string, error) { return "", fmt.Errorf("cannot pull %s: %w", stateRef, err) }
 	in, err := x.incoming()
 	if err != nil {
 		return refused(err)
@@ -247,7 +247,7 @@ func (x exchange) forward(ctx context.Context) error {
 	return nil
 }
 
-// unbelieved is the hint for a state that does not match what was published with it.
+// unbelieved is the hint for a state that does not match the refs that were published with it.
 const unbelieved = "fetch the branches of phases and refs/abl/* together; if they still differ, git log " + stateRef +
 	" names the commits to choose from: git update-ref " + stateRef + " COMMIT"
 

@@ -211,9 +211,9 @@ func (x exchange) divergedFrom(theirs string) error {
 	if err != nil {
 		return err
 	}
-	what := fmt.Errorf("cannot take in %s of %s: it is at %.12s (%s), and the local one at %.12s has other work (%s)",
+	what := fmt.Errorf("cannot pull %s of %s: it is at %.12s (%s), and the local one at %.12s has other work (%s)",
 		stateRef, x.Conf.Remote.Name, theirs, summary(f), x.tip, summary(x.file))
-	hint := fmt.Sprintf("git fetch %s '+refs/abl/*:refs/abl/*' && abl pull --theirs takes the remote's "+
+	hint := fmt.Sprintf("git fetch %s '+refs/abl/*:refs/abl/*' && abl pull --theirs uses the remote's state "+
 		"and moves the local state into .abl/aside-N", x.Conf.Remote.Name)
 	return exit.With(exit.Person, what, hint)
 }

@@ -41,7 +41,7 @@ func Continued(do Action) Action {
 // takenIn returns a command that first takes in what was fetched.
 func takenIn(do Action) Action {
 	return restored(func(ctx context.Context, s *Project) error {
-		if err := takeNewer(ctx, s); err != nil {
+		if err := pullNewer(ctx, s); err != nil {
 			return err
 		}
 		return do(ctx, s)
@@ -87,8 +87,8 @@ func restoreFresh(ctx context.Context, s *Project, unfetched func(*Project, erro
 	return pullAndSay(ctx, s)
 }
 
-// pullAndSay pulls under the project's lock and prints the result.
-func pullAndSay(ctx context.Context, s *Project) error {
+// pullAndPrint pulls under the project's lock and prints the result.
+func pullAndPrint(ctx context.Context, s *Project) error {
 	unlock, err := s.Lock()
 	if err != nil {
 		return err
@@ -114,9 +114,9 @@ func (x exchange) fetchedWhole(ctx context.Context) error {
 		x.FetchRefs()+" fetches it; if nobody published a state, remove the branch to start from scratch")
 }
 
-// takeNewer pulls a state that was fetched and that continues the state of this project. It fails
+// pullNewer pulls a state that was fetched and that continues the state of this project. It fails
 // if both have work that the other does not have.
-func takeNewer(ctx context.Context, s *Project) error {
+func pullNewer(ctx context.Context, s *Project) error {
 	if s.Conf.Source.Repo == "" || s.In.Bool("dry-run") {
 		return nil
 	}
@@ -134,11 +134,11 @@ func takeNewer(ctx context.Context, s *Project) error {
 		return err
 	}
 	if !changed {
-		return pullAndSay(ctx, s)
+		return pullAndPrint(ctx, s)
 	}
 	in, err := x.incoming()
 	if err != nil {
-		return fmt.Errorf("cannot take in %s: %w", stateRef, err)
+		return fmt.Errorf("cannot pull %s: %w", stateRef, err)
 	}
 	return x.diverged(in.file)
 }
@@ -146,12 +146,12 @@ func takeNewer(ctx context.Context, s *Project) error {
 // diverged is the error for a published state and a project that both have work that the other does
 // not have.
 func (x exchange) diverged(theirs *state.File) error {
-	what := fmt.Errorf("cannot take in %s: it is at %.12s (%s), and this project changed since %.12q (%s)",
+	what := fmt.Errorf("cannot pull %s: it is at %.12s (%s), and this project changed since %.12q (%s)",
 		stateRef, x.tip, summary(theirs), x.file.Published, summary(x.file))
 	undo := "git update-ref -d " + stateRef
 	if x.file.Published != "" {
 		undo = "git update-ref " + stateRef + " " + x.file.Published
 	}
-	return exit.With(exit.Person, what, "abl pull --theirs moves the local state into .abl/aside-N and takes the published one; "+
-		undo+" ignores what was fetched")
+	return exit.With(exit.Person, what, "abl pull --theirs moves the local state into .abl/aside-N and uses the published one; "+
+		undo+" ignores the fetched state")
 }

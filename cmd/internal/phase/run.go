@@ -122,7 +122,7 @@ func (r *Run) options() environment.Options {
 	o.ID, o.Phase, o.State = r.file.Project, r.phase, r.Paths.State()
 	o.Life, o.Alone, o.Ready, o.Note = lifeOf(r.Conf), r.held.Verify, r.known, r.note
 	o.Down = func() error { return r.GiveBack(r.file, r.out) }
-	o.AtRest = func() string { return callAtRest(r.file.Phase(r.phase)) }
+	o.AtRest = func() string { return currentCall(r.file.Phase(r.phase)) }
 	o.NoteImage = func(line string) { r.emit(state.Event{Text: line}) }
 	o.Progress = func(since time.Time, what string) {
 		r.out.Emit(state.Event{Time: since, Kind: state.Progress, Phase: r.phase, Text: what})
@@ -173,8 +173,8 @@ func (r *Run) end(ctx context.Context, why error) error {
 	return err
 }
 
-// callAtRest returns the current call of a phase, "" between calls.
-func callAtRest(p state.Phase) string {
+// currentCall returns the current call of a phase, "" between calls.
+func currentCall(p state.Phase) string {
 	if p.Status != state.Building && p.Status != state.Verifying {
 		return ""
 	}

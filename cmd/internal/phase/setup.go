@@ -247,7 +247,7 @@ func leases(f *state.File) (map[string]hostfs.Lease, error) {
 	}
 	for dir := range all {
 		if !filepath.IsLocal(dir) {
-			return nil, fmt.Errorf("cannot return %q, which is lent in state.json: it is not in the project", dir)
+			return nil, fmt.Errorf("cannot restore the owner of %q, a lease in state.json: it is not in the project", dir)
 		}
 	}
 	return all, nil

@@ -18,7 +18,7 @@ import (
 	"abl/internal/state"
 )
 
-// fresh is a clone of a project's repository on another machine, with what was published.
+// fresh returns a clone of a project's repository on another machine, with the published refs.
 func fresh(t *testing.T, s *Project) *Project {
 	t.Helper()
 	root, err := state.Real(t.TempDir())
@@ -36,21 +36,20 @@ func fresh(t *testing.T, s *Project) *Project {
 	return other
 }
 
-// quiet is a command line whose messages nobody reads.
+// quiet returns a command line whose messages are discarded.
 func quiet() *cli.Input {
 	in := &cli.Input{Safe: redact.NewSanitizer(nil)}
 	in.Bare.Stderr = io.Discard
 	return in
 }
 
-// push brings what a clone has published into the repository that it was cloned from, as git push
-// does without force.
+// push copies the refs that a clone has published to its origin, like git push without force.
 func push(t *testing.T, from *Project) {
 	t.Helper()
 	runGit(t, from.Paths.Root, "push", "-q", "--atomic", "origin", "refs/heads/abl/*:refs/heads/abl/*", "refs/abl/*:refs/abl/*")
 }
 
-// continued runs a command that runs phases, and returns the error with which it ends.
+// continued runs a command that runs phases and returns its error.
 func continued(t *testing.T, s *Project) error {
 	t.Helper()
 	return Continued(func(context.Context, *Project) error { return nil })(t.Context(), s)
@@ -77,7 +76,7 @@ func TestPublishOfNothingNew(t *testing.T) {
 		})
 	}
 	build(t, s, "2")
-	if _, err := s.Publish(t.Context(), 1); err == nil { // the tree is not the one that passed
+	if _, err := s.Publish(t.Context(), 1); err == nil { // the tree differs from the one that passed
 		t.Error("got no error, want that another tree than the one that passed is refused")
 	}
 }
@@ -106,7 +105,7 @@ func TestAnotherProjectID(t *testing.T) {
 			anotherID(t, s)
 			f, err := s.State()
 			must(t, err)
-			f.Phases["1"].Iteration, f.Phases["1"].Step = 2, 2 // work that is paid for and not published
+			f.Phases["1"].Iteration, f.Phases["1"].Step = 2, 2 // paid work that is not published
 			must(t, state.Save(s.Paths.State(), f))
 			if err := do(t, s); err != nil {
 				t.Errorf("got %v, want no error", err)
@@ -118,7 +117,7 @@ func TestAnotherProjectID(t *testing.T) {
 	}
 }
 
-// The ids of contracts are never a change, whichever side has them.
+// The ids of contracts never count as a change, on either side.
 func TestIDsAreNoChange(t *testing.T) {
 	for name, sides := range map[string][2]string{"published": {"1", ""}, "local": {"", "1"}, "both": {"1", "2"}} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +135,7 @@ func TestIDsAreNoChange(t *testing.T) {
 	}
 }
 
-// second is the work of a colleague on phase 2, which is pushed.
+// second publishes and pushes the work of a colleague on phase 2.
 func second(t *testing.T, s *Project) {
 	t.Helper()
 	q := fresh(t, s)
@@ -156,7 +155,7 @@ func second(t *testing.T, s *Project) {
 	push(t, q)
 }
 
-// A colleague's phase is taken in although the ids of contracts were committed meanwhile, by pull and
+// A colleague's phase is pulled although the ids of contracts were committed meanwhile, by pull and
 // before a phase that would be paid for again.
 func TestColleaguesPhase(t *testing.T) {
 	commitIDs := func(t *testing.T, s *Project, text string) {
@@ -183,7 +182,7 @@ func TestColleaguesPhase(t *testing.T) {
 				commitIDs(t, s, c.ids)
 			}
 			if err := c.do(t, s); err != nil {
-				t.Fatalf("got %v, want that the phase of the colleague is taken in", err)
+				t.Fatalf("got %v, want that the phase of the colleague is pulled", err)
 			}
 			f, err := s.State()
 			if err != nil || f.Phase(2).Status != state.Refuted {
@@ -197,7 +196,7 @@ func TestColleaguesPhase(t *testing.T) {
 	}
 }
 
-// Where both went on, a phase is not paid for a second time, and each way out works.
+// If both users have new work, no phase is paid for twice, and each documented way out works.
 func TestBothWentOn(t *testing.T) {
 	both := func(t *testing.T) *Project {
 		s := passed(t)
@@ -236,8 +235,8 @@ func TestBothWentOn(t *testing.T) {
 	})
 }
 
-// acts is one user, or a CI job, that fetches, runs a phase, publishes and pushes, as the pages of docs/
-// say. Without a phase there is nothing to do.
+// acts is one user, or a CI job, that fetches, runs a phase, publishes and pushes as docs/ describes.
+// Without a phase it runs nothing.
 func acts(t *testing.T, s *Project, phase int, push ...string) {
 	t.Helper()
 	runGit(t, s.Paths.Root, "fetch", "-q", "origin", "refs/heads/abl/*:refs/remotes/origin/abl/*", "refs/abl/*:refs/abl/*")
@@ -260,7 +259,7 @@ func acts(t *testing.T, s *Project, phase int, push ...string) {
 	runGit(t, s.Paths.Root, append([]string{"push", "-q", "--atomic", "origin"}, push...)...)
 }
 
-// Two users and CI follow the pages of docs/ one after the other, in every order, and again.
+// Two users and CI follow docs/ one after the other, in every order, and again.
 func TestEveryOrder(t *testing.T) {
 	orders := []string{
 		"you colleague ci", "ci colleague you", "you ci colleague", "colleague you ci", "colleague ci you", "ci you colleague",
@@ -271,7 +270,7 @@ func TestEveryOrder(t *testing.T) {
 	for _, order := range orders {
 		t.Run(order, func(t *testing.T) {
 			s := passed(t)
-			runGit(t, s.Paths.Root, "switch", "-q", "--detach") // its branches take what is pushed
+			runGit(t, s.Paths.Root, "switch", "-q", "--detach") // so that its branches can be pushed to
 			users := map[string]*Project{"you": fresh(t, s), "colleague": fresh(t, s)}
 			phase := 1
 			for range 2 {
@@ -285,7 +284,7 @@ func TestEveryOrder(t *testing.T) {
 				}
 			}
 			job := fresh(t, s)
-			acts(t, job, phase, "refs/heads/abl/*", "refs/abl/*") // goes on where the last one was
+			acts(t, job, phase, "refs/heads/abl/*", "refs/abl/*") // continues after the last one
 			for _, who := range []string{"you", "colleague"} {
 				acts(t, users[who], 0, "refs/heads/abl/*", "refs/abl/*")
 				f, err := users[who].State()
@@ -298,8 +297,8 @@ func TestEveryOrder(t *testing.T) {
 	}
 }
 
-// A pull restores a phase whose branch was deleted after its merge, or names the commands that bring
-// the branch back.
+// A pull restores a phase whose branch was deleted after its merge, or prints the commands that
+// restore the branch.
 func TestBranchIsMissing(t *testing.T) {
 	for name, merged := range map[string]bool{"merged": true, "not merged": false} {
 		t.Run(name, func(t *testing.T) {
