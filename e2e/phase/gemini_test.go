@@ -33,7 +33,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	}
 
 	dry := p.Must(0, "phase", "1", "--dry-run", "--agent", "gemini")
-	wants(t, "--dry-run", dry.Stdout, "agent gemini, model gemini-3.8-flash", "held by the gateway", "gateway on: ",
+	wants(t, "--dry-run", dry.Stdout, "agent gemini, model gemini-3.8-flash", "given only to the gateway", "gateway on: ",
 		modelNet(p))
 
 	looked := false
@@ -66,7 +66,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 			t.Errorf("round of phase_start: got %d, want 1", e.Round)
 		}
 		wants(t, "the line before the first call", e.Text,
-			"builder gemini (gemini-3.8-flash), GEMINI_API_KEY from the environment, held by the gateway", "no cap")
+			"builder gemini (gemini-3.8-flash), GEMINI_API_KEY from the environment, given only to the gateway", "no cap")
 	}
 	demoHistories(p, "phase1/passed", map[string]string{
 		"src":        "phase1/build/step-1\nphase1/build/step-2",

@@ -97,7 +97,7 @@ func (s Folder) Key(p orchestrator.Player) (text string, found bool) {
 	case environment.NoKey:
 		return from, true
 	}
-	text = from + ", held by the gateway"
+	text = from + ", given only to the gateway"
 	if p.Agent.Provider.Plan {
 		text += ", a subscription"
 	}

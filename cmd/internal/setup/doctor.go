@@ -58,7 +58,7 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 	case err != nil:
 		all = append(all, failed("project", err))
 	case s == nil:
-		all = append(all, good("project", "none here; `abl init` makes one"))
+		all = append(all, good("project", "no project here; `abl init` creates one"))
 	default:
 		all = append(all, checkProject(ctx, s)...)
 	}
