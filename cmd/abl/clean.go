@@ -28,7 +28,7 @@ type cleanOptions struct{ orphans, all bool }
 func cleanCommand() cli.Command {
 	var o cleanOptions
 	return cli.Command{
-		Name: "clean", Group: cli.Upkeep, Usage: "remove what this project left on the engine",
+		Name: "clean", Group: cli.Upkeep, Usage: "remove this project's containers, volumes and networks",
 		Long: `Removes this project's containers, volumes and networks from the engine: those with its
 label and a name that begins with abl- and its id. Also removes those of solutions/ here
 (abl learn), and of earlier projects in this directory whose .abl/state.json was deleted
@@ -42,7 +42,7 @@ otherwise.
 none of their containers runs, and all deadlines passed a week ago.
 --all removes nothing. It lists every abl project on the engine, the oldest first.`,
 		Flags: []cli.Flag{
-			{Name: "orphans", To: &o.orphans, Usage: "also remove what was left by projects whose state is gone"},
+			{Name: "orphans", To: &o.orphans, Usage: "also remove those of projects whose state is gone"},
 			{Name: "all", To: &o.all, Usage: "list every abl project on the engine with its age, and remove nothing"},
 			{Name: "json", Usage: "with --all: one JSON document (docs/json.md)"},
 		},

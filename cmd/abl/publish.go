@@ -15,7 +15,7 @@ import (
 func publishCommand() cli.Command {
 	var body bool
 	return cli.Command{
-		Name: "publish", Group: cli.Running, Args: "[N]", Usage: "publish what was built as branches of your repository",
+		Name: "publish", Group: cli.Running, Args: "[N]", Usage: "publish the results as branches of your repository",
 		Long: `Writes to the repository that the project works on: the branches abl/phaseN, the tests
 (refs/abl/tests), and state, audit records and ledger (refs/abl/state). Your branch,
 index and files stay as they are. git push --atomic origin abl/phase1 'refs/abl/*' then

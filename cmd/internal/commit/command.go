@@ -239,7 +239,7 @@ func clean(ctx context.Context, s *session) error {
 // CleanFiles undoes the partial changes of a killed run.
 func CleanFiles(in *cli.Input, root, logs string) error {
 	restored, err := codecommit.Project{Root: root, Logs: logs}.Tidy()
-	tellRestored(in, restored)
+	printRestored(in, restored)
 	return err
 }
 

@@ -81,7 +81,7 @@ func (s *session) lock(ctx context.Context) (unlock func() error, err error) {
 		}
 	}
 	unlock, restored, err := s.project.Lock()
-	tellRestored(s.in, restored)
+	printRestored(s.in, restored)
 	return unlock, err
 }
 
@@ -233,7 +233,7 @@ func (s *session) plan(edits []codecommit.Edit) {
 	s.in.Say("this would change %s; nothing was changed", wording.Count(len(edits), "file"))
 }
 
-func tellRestored(in *cli.Input, files []string) {
+func printRestored(in *cli.Input, files []string) {
 	if len(files) > 0 {
 		in.Warn("an earlier run was killed while it changed files; restored: " + strings.Join(files, ", "))
 	}

@@ -77,8 +77,8 @@ func TestHints(t *testing.T) {
 		{call.ErrAgent, "everything is saved; abl logs shows the calls; run the same command again to retry"},
 		{fs.ErrPermission, "check who owns the file and its folder: an earlier run as root may have created it"},
 		{fmt.Errorf("%w: %w", sandbox.ErrUnreachable, syscall.EACCES), ""},
-		{syscall.ENOSPC, "make room on the disk, then run the same command again"},
-		{&hostfs.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, "make room on the disk, then run the same command again"},
+		{syscall.ENOSPC, "free disk space, then run the same command again"},
+		{&hostfs.ShortWrite{Written: 1, Of: 2, Err: io.ErrShortWrite}, "free disk space, then run the same command again"},
 	} {
 		if got := exit.Hint(fmt.Errorf("cannot go on: %w", c.err)); got != c.want {
 			t.Errorf("%v: hint %q, want %q", c.err, got, c.want)

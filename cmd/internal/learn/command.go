@@ -52,7 +52,7 @@ terminal, or with --repl, agent-learner asks for tasks.`,
 			{Name: "model", Short: "m", Value: "NAME", Usage: "model to use (default: as in a phase)"},
 			{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles),
 				Usage: "learning cycles, 1 to 10"},
-			{Name: "repl", Usage: "ask for one task after the other"},
+			{Name: "repl", Usage: "read one task after another"},
 			{Name: "scenario", Value: "FILE", Usage: "script of the scripted agent, which needs no model"},
 			{Name: "json", Usage: "print one JSON document at the end (docs/json.md)"},
 		}, money.Flags(), cli.EnvironmentFlags()),
@@ -126,7 +126,7 @@ type sessionReport struct {
 
 func cleanCommand() cli.Command {
 	return cli.Command{
-		Name: "clean", Group: cli.Upkeep, Usage: "remove what sessions left on the engine",
+		Name: "clean", Group: cli.Upkeep, Usage: "remove the containers and networks of sessions",
 		Long: `Removes the containers, volumes and networks of the projects in solutions/ from the
 engine, except those of a project that a run works on. It never touches programs and
 lessons.`,
@@ -191,10 +191,10 @@ func cleanOne(ctx context.Context, here string, h learner.Home, eng environment.
 
 func debugCommand() cli.Command {
 	return cli.Command{
-		Name: "debug", Group: cli.Upkeep, Usage: "show how the learner reads an answer",
+		Name: "debug", Group: cli.Upkeep, Usage: "show how the learner parses files",
 		Subs: []cli.Command{{
 			Name: "parse", Args: "review|learnings|mistakes FILE", Values: []string{"review", "learnings", "mistakes"},
-			Usage: "show how a file is read as the answer of an agent",
+			Usage: "parse a file as the answer of an agent",
 			Flags: []cli.Flag{cli.JSONFlag()}, Run: debugParse,
 		}, {
 			Name: "prompts", Args: "PROMPTS.md ANSWER", Usage: "print prompts.md after an answer with an improved prompt",

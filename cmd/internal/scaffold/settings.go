@@ -13,8 +13,8 @@ import (
 	"abl/internal/yamlfile"
 )
 
-// settings writes the part of config.yaml that a report is about: each value with the place that it
-// is from, and what is open as comments.
+// settings writes the settings of a report for config.yaml: each value with its source, and open settings as
+// comments.
 type settings struct {
 	detect.Report
 	kind  string // asked for by the user, or found
@@ -22,7 +22,7 @@ type settings struct {
 	lines []string
 }
 
-// render returns that part of config.yaml.
+// render returns the text for config.yaml.
 func (s *settings) render() string {
 	s.app()
 	s.commands()
@@ -38,7 +38,7 @@ func (s *settings) add(indent, text, comment string) {
 	s.lines = append(s.lines, line)
 }
 
-// clean makes one short line of what a repository wrote.
+// clean returns a text of a repository as one short printable line.
 func clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -49,7 +49,7 @@ func clean(text string) string {
 	return wording.Cut(strings.Join(strings.Fields(text), " "), 160)
 }
 
-// reason is the comment behind a value: where it is from, and what else there is to know.
+// reason returns the comment for a value: its source and a note.
 func reason(f detect.Fact) string {
 	var parts []string
 	if f.From.File != "" {
@@ -70,7 +70,7 @@ func scalar(text string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// written is the value of a fact as config.yaml has it: a port is a number.
+// written returns the value of a fact in YAML: a port is a number.
 func written(f detect.Fact) string {
 	if f.Key == "app.port" {
 		return f.Value
@@ -87,13 +87,13 @@ func (s *settings) fact(key string) (detect.Fact, bool) {
 	return detect.Fact{}, false
 }
 
-// started says whether the report has all that an app section must have.
+// started reports whether the report has all required values of an app section.
 func (s *settings) started() bool {
 	return s.kind != "" && s.Get("app.command") != "" && (s.kind == "command" || s.Get("app.port") != "")
 }
 
-// app writes the section of the app. Without a command, or without the port of a server, the whole
-// section is a comment: abl refuses one that lacks them.
+// app writes the section of the app. If the command, or the port of a server, is unknown, the whole section
+// is a comment, because abl would refuse it.
 func (s *settings) app() {
 	at := len(s.lines)
 	s.add("", "app:", "")
@@ -115,11 +115,11 @@ func (s *settings) app() {
 	for i := at; i < len(s.lines); i++ {
 		s.lines[i] = "# " + s.lines[i]
 	}
-	why := []string{"# The app is not complete: fill in what is open, and take the first # of each line away."}
+	why := []string{"# The app is not complete: set the open values, and remove the first # of each line."}
 	s.lines = slices.Insert(s.lines, at, why...)
 }
 
-// value writes one key of the app, or why it is open.
+// value writes a key of the app, or the reason why it is open.
 func (s *settings) value(key, asked string) {
 	f, found := s.fact("app." + key)
 	text := written(f)
@@ -133,7 +133,7 @@ func (s *settings) value(key, asked string) {
 	}
 }
 
-// open writes why a key is open, and what it may be.
+// open writes the reason why a key is open, and its possible values.
 func (s *settings) open(indent, key, name string) {
 	for _, o := range s.Open {
 		if o.Key != key {
@@ -234,11 +234,11 @@ func (s *settings) commands() {
 	}
 }
 
-// rest writes what containers reach, the toolchain and the image.
+// rest writes the network, the toolchain and the image.
 func (s *settings) rest() {
 	s.add("", "", "")
 	if f, ok := s.fact("network.allow"); ok {
-		s.add("", "# What the Builder's tools and app.prepare reach through the gateway, and nothing else.", "")
+		s.add("", "# The only hosts that the Builder's tools and app.prepare reach, through the gateway.", "")
 		s.add("", "network: {allow: ["+f.Value+"]}", reason(f))
 		s.add("", "", "")
 	}
@@ -270,8 +270,8 @@ func (s *settings) rest() {
 	s.add("", "# "+image, "when abl's image lacks a tool")
 }
 
-// dockerfile installs the packages of a report, from the Debian after abl's own: it has the newer
-// compilers and interpreters.
+// dockerfile returns a Dockerfile that installs the packages of a report from the Debian release after
+// abl's, which has newer compilers and interpreters.
 func dockerfile(r detect.Report) []byte {
 	var names []string
 	for _, f := range r.Packages {

@@ -203,7 +203,7 @@ func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
 		written = written || op.Kind == scaffold.Write && op.Path == ".abl/config.yaml"
 	}
 	if written {
-		sayFound(in, p)
+		printFound(in, p)
 		if p.Detected != nil && len(p.Detected.Open) > 0 {
 			in.Say("next: set the open values in .abl/config.yaml,")
 		}

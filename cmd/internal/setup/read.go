@@ -202,8 +202,8 @@ func (a questions) read(ctx context.Context, t *detect.Tree, p *scaffold.Plan, w
 	return &r
 }
 
-// sayFound prints the source of each new setting, and the open ones.
-func sayFound(in *cli.Input, p scaffold.Plan) {
+// printFound prints the source of each new setting, and the open ones.
+func printFound(in *cli.Input, p scaffold.Plan) {
 	if p.Detected == nil {
 		if p.Version != "" {
 			in.Say("toolchain: %s %s (%s)", p.Stack, p.Version, p.File)
