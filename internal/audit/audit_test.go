@@ -49,8 +49,8 @@ func schema(t *testing.T) []byte {
 	return data
 }
 
-// Every field is in the schema and on the page, and the sample sets it: one that
-// is added and described nowhere is found.
+// Every field is in the schema and on the page, and the sample sets it, so that an undocumented field
+// is found.
 func TestSchemaAndPageAreComplete(t *testing.T) {
 	data, err := json.Marshal(full())
 	if err != nil {
@@ -66,7 +66,7 @@ func TestSchemaAndPageAreComplete(t *testing.T) {
 	set(t, string(page), reflect.ValueOf(full()))
 }
 
-// set wants every field in v to be set and its name on the page.
+// set checks that every field in v is set and that the page has its name.
 func set(t *testing.T, page string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -92,7 +92,7 @@ func set(t *testing.T, page string, v reflect.Value) {
 	}
 }
 
-// A schema that takes anything would be no test of anything.
+// The schema must refuse invalid records.
 func TestSchemaRefuses(t *testing.T) {
 	data, err := json.Marshal(full())
 	if err != nil {
@@ -150,8 +150,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// FuzzDecode: a record is read whole or not at all, and what was read is written
-// as what it was.
+// FuzzDecode checks that a record is read completely or not at all, and written unchanged.
 func FuzzDecode(f *testing.F) {
 	good, err := json.Marshal(full())
 	if err != nil {
@@ -182,7 +181,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// What is not a record of abl's is never half read.
+// A file that is not a record of abl is not read in part.
 func TestDamagedRecord(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")
 	if err := Save(p, full()); err != nil {
@@ -194,11 +193,11 @@ func TestDamagedRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ name, text, want string }{
-		{"empty", "", "it is not JSON"},
-		{"cut-off", string(good[:len(good)/2]), "it is not JSON"},
-		{"newer", strings.Replace(string(good), `"version": 1`, `"version": 7`, 1), "version 7, this abl knows 1: update abl"},
-		{"another-phases", strings.Replace(string(good), `"phase": 1`, `"phase": 2`, 1), "it says that it is of phase 2, step-3"},
-		{"a-wrong-type", strings.Replace(string(good), `"round": 2`, `"round": "2"`, 1), "it is not as abl writes it"},
+		{"empty", "", "it is not an audit record"},
+		{"cut-off", string(good[:len(good)/2]), "it is not an audit record"},
+		{"newer", strings.Replace(string(good), `"version": 1`, `"version": 7`, 1), "version 7, but this abl supports version 1: update abl"},
+		{"another-phases", strings.Replace(string(good), `"phase": 1`, `"phase": 2`, 1), "it belongs to phase 2, step-3"},
+		{"a-wrong-type", strings.Replace(string(good), `"round": 2`, `"round": "2"`, 1), "it is not an audit record"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {

@@ -36,13 +36,13 @@ func Save(p state.Project, r Record) error {
 	}
 	path := Path(p, r.Phase, r.Step)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("cannot keep the audit record: %w", err)
+		return fmt.Errorf("cannot save the audit record: %w", err)
 	}
 	if err := hostfs.SweepTemps(filepath.Dir(path)); err != nil {
 		return err
 	}
 	if err := hostfs.Write(path, append(data, '\n'), 0o644); err != nil {
-		return fmt.Errorf("cannot keep the audit record: %w", err)
+		return fmt.Errorf("cannot save the audit record: %w", err)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func Load(p state.Project, phase, step int) (r Record, err error) {
 		return r, err
 	}
 	if r, err = Decode(data); err == nil && (r.Phase != phase || r.Step != step) {
-		return Record{}, fmt.Errorf("it says that it is of phase %d, step-%d", r.Phase, r.Step)
+		return Record{}, fmt.Errorf("it belongs to phase %d, step-%d", r.Phase, r.Step)
 	}
 	return r, err
 }
@@ -93,14 +93,14 @@ func Decode(data []byte) (r Record, err error) {
 	}
 	switch err := json.Unmarshal(data, &head); {
 	case err != nil:
-		return r, fmt.Errorf("it is not JSON as abl writes it: %w", err)
+		return r, fmt.Errorf("it is not an audit record: %w", err)
 	case head.Version > Version:
-		return r, fmt.Errorf("it has version %d, this abl knows %d: update abl", head.Version, Version)
+		return r, fmt.Errorf("it has version %d, but this abl supports version %d: update abl", head.Version, Version)
 	case head.Version != Version:
 		return r, errors.New("it has no valid version")
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
-		return Record{}, fmt.Errorf("it is not as abl writes it: %w", err)
+		return Record{}, fmt.Errorf("it is not an audit record: %w", err)
 	}
 	return r, nil
 }

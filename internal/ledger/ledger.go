@@ -132,7 +132,7 @@ func (l *Ledger) prepare() (notices []string, err error) {
 		notices = append(notices, "moved the incomplete last line to "+filepath.Base(l.torn()))
 	}
 	if names != Header {
-		if err := hostfs.Write(l.path, widened(whole, names), perm); err != nil {
+		if err := hostfs.Write(l.path, addColumns(whole, names), perm); err != nil {
 			return notices, err
 		}
 		notices = append(notices, "added the missing columns")
@@ -152,8 +152,8 @@ func (l *Ledger) cutTail(tail []byte) error {
 	return err
 }
 
-// widened adds empty cells for the missing columns to all rows. It does not change other lines.
-func widened(data []byte, names string) []byte {
+// addColumns adds empty cells for the missing columns to all rows. It does not change other lines.
+func addColumns(data []byte, names string) []byte {
 	before := strings.Split(names, ",")
 	more := strings.Repeat(",", strings.Count(Header, ",")+1-len(before)) + "\n"
 	all := []byte(Header + "\n")
@@ -193,7 +193,7 @@ func Neutral(data []byte) ([]byte, error) {
 			}
 		}
 		for i, cell := range cells {
-			cells[i] = guard(cleanText(unguard(cell)))
+			cells[i] = guard(cleanText(removeApostrophe(cell)))
 		}
 		if err := out.Write(cells); err != nil {
 			return nil, fmt.Errorf("cannot rewrite the ledger: %w", err)

@@ -94,7 +94,7 @@ func ParsePrices(name string, data []byte) (Prices, error) {
 	}
 	if len(t.models) == 0 {
 		return t, &yamlfile.Error{File: name, Msg: "it has no models",
-			Hint: "models: {NAME: {input: 1.25, output: 10}}, in US dollars for a million tokens"}
+			Hint: "models: {NAME: {input: 1.25, output: 10}}, in US dollars per million tokens"}
 	}
 	return t, nil
 }

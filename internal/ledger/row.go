@@ -153,8 +153,8 @@ func guard(s string) string {
 	return s
 }
 
-// unguard removes the apostrophe.
-func unguard(s string) string {
+// removeApostrophe removes the apostrophe.
+func removeApostrophe(s string) string {
 	if strings.HasPrefix(s, "'") && formula(s) {
 		return s[1:]
 	}
@@ -278,7 +278,7 @@ func (t table) rows(at []int, seen map[key]int, each func(Row), bad func(line in
 		if r.CallID != "" {
 			seen[r.key().clone()] = line
 		}
-		each(r.Map(unguard))
+		each(r.Map(removeApostrophe))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func TestIDFileNotWritable(t *testing.T) {
 	}
 	defer os.Chmod(dir, 0o755)
 	s, err := asNobody(t, dir)
-	if err == nil || !strings.HasPrefix(err.Error(), "cannot keep the ids of the contracts: ") || idsOf(s, 1) != "C1" {
+	if err == nil || !strings.HasPrefix(err.Error(), "cannot save the ids of the contracts: ") || idsOf(s, 1) != "C1" {
 		t.Errorf("%v %v", err, idsOf(s, 1))
 	}
 	if names, _ := os.ReadDir(dir); len(names) != 1 {

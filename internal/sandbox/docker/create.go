@@ -154,7 +154,7 @@ func check(box sandbox.Box) error {
 		{box.Reach.Join != "" && len(box.Reach.Endpoints) > 0, "it cannot both join a holder and have endpoints"},
 		{box.Reach.Host && (box.Loose || box.Seals || box.Reach.Join != "" || len(box.Reach.Endpoints)+len(box.Mounts) > 0),
 			"a container with the network of the engine's machine may have no mounts, other networks and privileges"},
-		{box.Seals && (box.Loose || box.Reach.Join != "" || !onlyDoors(box.Mounts)),
+		{box.Seals && (box.Loose || box.Reach.Join != "" || !onlyProxySockets(box.Mounts)),
 			"a holder needs its own network and may mount only proxy sockets"},
 		{!mayRun(box), fmt.Sprintf("invalid user %q, want numeric \"uid:gid\" with a uid other than 0", box.User)},
 	} {
@@ -173,8 +173,8 @@ func mayRun(box sandbox.Box) bool {
 	return box.User == "" && box.Loose || uid > 0 && box.User == fmt.Sprintf("%d:%d", uid, gid)
 }
 
-// onlyDoors reports whether all mounts are proxy sockets.
-func onlyDoors(all []sandbox.Mount) bool {
+// onlyProxySockets reports whether all mounts are proxy sockets.
+func onlyProxySockets(all []sandbox.Mount) bool {
 	return !slices.ContainsFunc(all, func(m sandbox.Mount) bool { return m.What != sandbox.Door })
 }
 
