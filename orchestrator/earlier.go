@@ -46,7 +46,7 @@ func (v turn) regress(ctx context.Context) (entries []failedspecs.Entry, failed 
 	f := evidence.Decide(nil, suites...)
 	if f.Verdict == evidence.Unverified {
 		for _, why := range f.Reasons {
-			v.say(v.p, "the replay of earlier phases does not show: "+why)
+			v.say(v.p, "the replay of earlier phases is not conclusive: "+why)
 		}
 	}
 	entries = f.Entries()

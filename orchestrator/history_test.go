@@ -14,7 +14,7 @@ import (
 	"abl/roles"
 )
 
-// sealed is a world whose two repositories look like this.
+// sealed returns a world with this state of its two repositories.
 func sealed(t *testing.T, plays map[string]play) *world {
 	w := newWorld(t, plays)
 	for _, name := range []string{"src", "tests"} {
@@ -23,7 +23,7 @@ func sealed(t *testing.T, plays map[string]play) *world {
 	return w
 }
 
-// moves changes what a repository looks like: names with a slash or HEAD are history.
+// moves changes the state of a repository: names with a slash, and HEAD, are history.
 func (w *world) moves(name string, pairs ...string) {
 	if w.seal == nil {
 		w.seal = map[string]state.Seal{}
@@ -52,9 +52,8 @@ func (w *world) notes() string {
 	return strings.Join(all, "\n")
 }
 
-// A history that moves while a call runs ends the run before the snapshot: the
-// call and its row are kept, every further run says the same, and a person who
-// takes the note away goes on.
+// A change of the history during a call ends the run before the snapshot. The call and its row are
+// saved, and further runs fail in the same way until the user deletes the note.
 func TestHistoryMovesDuringACall(t *testing.T) {
 	for _, c := range []struct{ repo, key, name string }{
 		{"src", "p1-build-1.1", "refs/heads/main"}, {"src", "p1-build-1.1", "HEAD"}, {"src", "p1-build-1.1", "refs/tags/new"},
@@ -89,7 +88,7 @@ func TestHistoryMovesDuringACall(t *testing.T) {
 	}
 }
 
-// Put back, a history is as it was.
+// A history that was restored counts as unchanged.
 func TestHistoryPutBack(t *testing.T) {
 	w := sealed(t, map[string]play{"p1-verify-1.1": good})
 	w.play["p1-build-1.1"] = play{class: outcome.Done, report: true, during: func() { w.moves("src", "refs/heads/main", "bbb") }}
@@ -102,8 +101,7 @@ func TestHistoryPutBack(t *testing.T) {
 	}
 }
 
-// Between calls a person commits and configures as they like; what steers their
-// git is shown when it changed, once.
+// Between calls users may commit and configure. Changed files that steer their git are reported once.
 func TestSteeringBetweenCalls(t *testing.T) {
 	w := sealed(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good})
 	w.play["p1-verify-1.1"] = play{class: outcome.Done, report: true, failed: entry, during: func() {
@@ -130,8 +128,7 @@ func TestSteeringDuringACall(t *testing.T) {
 	}
 }
 
-// What must not stand in .git keeps a call from beginning, and its work from
-// being committed.
+// A forbidden file in .git prevents calls and commits.
 func TestForeignGit(t *testing.T) {
 	w := sealed(t, map[string]play{"p1-build-1.1": good})
 	w.sealErr = gitdir.Foreign("a socket")
@@ -141,7 +138,7 @@ func TestForeignGit(t *testing.T) {
 	w.sealErr = nil
 	w.play["p1-build-1.1"] = play{class: outcome.Done, report: true, during: func() { w.sealErr = gitdir.Foreign("alternates") }}
 	err := w.after(t.Context())
-	if !errors.Is(err, gitdir.ErrForeign) || !strings.Contains(err.Error(), "call p1-build-1.1 is kept") || len(w.commits["src"]) > 0 {
+	if !errors.Is(err, gitdir.ErrForeign) || !strings.Contains(err.Error(), "call p1-build-1.1 is saved") || len(w.commits["src"]) > 0 {
 		t.Errorf("%v, commits %v", err, w.commits["src"])
 	}
 }

@@ -24,14 +24,13 @@ import (
 	"abl/roles/replay"
 )
 
-// tests answers replays: by what the tests are run against and how often they
-// were, the TAP lines.
+// tests returns TAP lines for replays, by the target and the number of the replay.
 type tests struct {
 	t       *testing.T
-	says    map[string][]string // against, or "phase1/passed" → outputs in turn; the last one stays
+	says    map[string][]string // by target or "phase1/passed": outputs in turn; the last one repeats
 	mu      sync.Mutex
 	runs    map[string]int
-	order   []string // sorted: some are made at the same time
+	order   []string // sorted, because some run at the same time
 	from    []string // commits that the app was started from
 	late    map[string]bool
 	altered func(replay.Job) string             // what they say to altered answers
@@ -79,7 +78,7 @@ func (s *tests) Run(_ context.Context, r replay.Job) (replay.Result, error) {
 	return done, nil
 }
 
-// suite prints one TAP line a result: "+" ok, "-" not ok, "." nothing.
+// suite prints one TAP line per result: "+" is ok, "-" is not ok, "." is missing.
 func suite(phase int, results string) string {
 	var b strings.Builder
 	n := 0
@@ -96,7 +95,7 @@ func suite(phase int, results string) string {
 	return fmt.Sprintf("1..%d\n", n) + b.String()
 }
 
-// twoEach is a set of specs, each with two contracts.
+// twoEach returns specs with two contracts each.
 func twoEach(t *testing.T, phases int) spec.Set {
 	t.Helper()
 	dir := t.TempDir()
@@ -152,8 +151,8 @@ func TestReplayDecides(t *testing.T) {
 	}
 }
 
-// What a witness at the app's door saw is held against the contracts, whatever the tests
-// say of themselves.
+// TestWitnessDecides checks that the recorded exchanges are compared with the contracts, regardless of
+// the tests' output.
 func TestWitnessDecides(t *testing.T) {
 	got := func(target string, status int) witness.Exchange {
 		return witness.Exchange{Method: "GET", Target: target, Status: status}
@@ -199,7 +198,8 @@ func TestWitnessDecides(t *testing.T) {
 	}
 }
 
-// A Verifier whose test is weak is asked again once, in the words of what went unnoticed.
+// TestWeakIsAskedAgainOnce checks that the Verifier of a weak test is called once more, with the
+// undetected alterations.
 func TestWeakIsAskedAgainOnce(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -229,8 +229,8 @@ func TestWeakIsAskedAgainOnce(t *testing.T) {
 	}
 }
 
-// An abl that takes over from one that was killed amid altered replays makes all of them
-// again, and keeps none that the other had made.
+// TestKilledAmidAlteredReplays checks that an abl that continues after a kill repeats all altered
+// replays.
 func TestKilledAmidAlteredReplays(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})
 	replays := watchedTests(t, "--", "12")
@@ -271,7 +271,7 @@ func (d endsAt) Run(ctx context.Context, r replay.Job) (replay.Result, error) {
 	return d.tests.Run(ctx, r)
 }
 
-// toJudge is a phase of two contracts whose Verifier has just ended.
+// toJudge returns a phase of two contracts whose Verifier has just ended.
 func (w *world) toJudge(replays Replays) (*Loop, *state.Phase) {
 	w.Helper()
 	l := w.loop()
@@ -280,8 +280,8 @@ func (w *world) toJudge(replays Replays) (*Loop, *state.Phase) {
 	return l, &state.Phase{Status: state.Verified, Step: 1, Attempt: 1, Iteration: 1, Class: string(outcome.Done), HeldTo: held}
 }
 
-// What comes into the Verifier's workspace once the verdict is drawn changes
-// nothing, in whatever direction: an abl that takes over finds what was decided.
+// TestLateFilesChangeNothing checks that files that appear in the Verifier's workspace after the
+// verdict change nothing: an abl that continues uses the recorded verdict.
 func TestLateFilesChangeNothing(t *testing.T) {
 	refutes := string(failedspecs.Render([]failedspecs.Entry{{Spec: "GET /1/1 → 200", Input: "GET /1/1", Observed: "500"}}))
 	for _, c := range []struct{ name, says, file, late, want string }{
@@ -308,7 +308,7 @@ func TestLateFilesChangeNothing(t *testing.T) {
 				}
 			}
 			l = w.loop()
-			l.Replay = &tests{t: t} // which nobody asks again
+			l.Replay = &tests{t: t} // which must not be used
 			again, err := l.turn(roles.Verifier, &p).finding(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -320,7 +320,7 @@ func TestLateFilesChangeNothing(t *testing.T) {
 	}
 }
 
-// judged is the finding over a call that ended as the world has it.
+// judged returns the finding for a call that ended as the world says.
 func (w *world) judged(l *Loop, p *state.Phase) (Finding, error) {
 	w.Helper()
 	if _, err := l.Calls.Run(w.Context(), call.Job{Role: roles.Verifier, Call: agent.Call{ID: l.turn(roles.Verifier, p).key}}); err != nil {
@@ -346,8 +346,8 @@ func shown(f Finding, s *tests) string {
 	return "unverified: " + strings.Join(f.Missing, "; ")
 }
 
-// What held must hold: a regression is found before a Verifier is called, and is
-// a failed spec in the contract's own words.
+// TestRegressionCostsNoVerifier checks that a regression is found without a Verifier call, and is a
+// failed spec with the text of the contract.
 func TestRegressionCostsNoVerifier(t *testing.T) {
 	for _, c := range []struct {
 		name, says, want string
@@ -376,7 +376,7 @@ func TestRegressionCostsNoVerifier(t *testing.T) {
 			}
 			got += "; " + strings.Join(replays.order, " ")
 			for _, e := range w.events {
-				if e.Kind == state.Note && strings.HasPrefix(e.Text, "the replay of earlier phases does not show") {
+				if e.Kind == state.Note && strings.HasPrefix(e.Text, "the replay of earlier phases is not conclusive") {
 					got += "; not shown"
 					break
 				}

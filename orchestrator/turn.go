@@ -57,7 +57,7 @@ func (t turn) checkSource(ctx context.Context) error {
 	}
 	tip, err := t.Src.Tip()
 	if err == nil && tip != t.p.SrcCommit {
-		t.say(t.p, "commit "+tip+" in the source is not abl's; it counts with the rest")
+		t.say(t.p, "commit "+tip+" in the source is not by abl; it is part of the phase")
 		t.p.SrcCommit = tip
 	}
 	return err
@@ -209,7 +209,7 @@ func (t turn) call(ctx context.Context, up app.Up) (o roles.Outcome, err error) 
 	}
 	failpoint.Here("ledger.before")
 	if err := t.Ledger.Append(Rows(t.Number, t.p.Step, o)); err != nil {
-		return o, fmt.Errorf("cannot add call %s to the ledger (its outcome is kept): %w", o.Key, err)
+		return o, fmt.Errorf("cannot add call %s to the ledger (its outcome is saved): %w", o.Key, err)
 	}
 	failpoint.Here("ledger.after")
 	if err := t.unmoved(); err != nil {

@@ -34,7 +34,7 @@ func (t turn) seal() error {
 func (t turn) unmoved() error {
 	now, err := t.repo().Seal()
 	if err != nil {
-		return fmt.Errorf("call %s is kept, and abl commits nothing: %w", t.key, err)
+		return fmt.Errorf("call %s is saved, and abl commits nothing: %w", t.key, err)
 	}
 	t.showSteering(now.Steering, "while the call ran")
 	rec := t.record()
@@ -43,7 +43,7 @@ func (t turn) unmoved() error {
 		return err
 	}
 	if moved := state.Changed(was, now.History); len(moved) > 0 {
-		return fmt.Errorf("%w: in %s, %s; call %s is kept and abl commits nothing: undo the change, or delete %s to continue with it",
+		return fmt.Errorf("%w: in %s, %s; call %s is saved and abl commits nothing: undo the change, or delete %s to continue with it",
 			ErrMoved, t.Project.Rel(t.role.Workspace(t.Project)), movedText(moved, was,
 				now.History), t.key, t.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
 	}
@@ -131,16 +131,16 @@ const maxShown = 10
 // foundTexts describes the result of a sweep. Agents chose the paths in it.
 func foundTexts(f state.Found) (all []string) {
 	if len(f.Cleared) > 0 {
-		all = append(all, "found in its workspace and removed: "+thingList(f.Cleared))
+		all = append(all, "found in its workspace and removed: "+listedPaths(f.Cleared))
 	}
 	if len(f.Control) > 0 {
-		all = append(all, "new or changed in its workspace, check it before you use your own tools there: "+thingList(f.Control))
+		all = append(all, "new or changed in its workspace, check it before you use your own tools there: "+listedPaths(f.Control))
 	}
 	return all
 }
 
-// thingList lists files for the user.
-func thingList(all []state.Thing) string {
+// listedPaths lists files for the user.
+func listedPaths(all []state.Thing) string {
 	var words []string
 	runs := 0 // files that can run come first
 	for runs < len(all) && all[runs].Runs {

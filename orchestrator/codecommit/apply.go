@@ -72,7 +72,7 @@ func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
 		b.Files, b.New = append(b.Files, e.Path), append(b.New, was == nil)
 		content := e.Content
 		if err == nil && !e.Delete && was != nil {
-			content, err = likeBefore(t, e)
+			content, err = withOldForm(t, e)
 		}
 		if err == nil && !e.Delete {
 			err = stageFile(t, staged(stage, "new", i), content, was)
@@ -86,9 +86,9 @@ func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
 	return errors.Join(err, failpoint.Err("treeedit.staged"))
 }
 
-// likeBefore returns the content of an edit with the byte order mark and the line ends of the old
+// withOldForm returns the content of an edit with the byte order mark and the line ends of the old
 // file: CRLF if most of its lines end so.
-func likeBefore(t *os.Root, e Edit) (string, error) {
+func withOldForm(t *os.Root, e Edit) (string, error) {
 	const bom = "\ufeff"
 	old, err := hostfs.Read(t.Name(), e.Path, mostText)
 	content := e.Content

@@ -222,7 +222,7 @@ func git(ctx context.Context, stdin, dir string, args ...string) (string, error)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &voice
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("cannot ask git about ignored or changed files: %w %s", err, voice.String())
+		err = fmt.Errorf("cannot list ignored or changed files: %w %s", err, voice.String())
 		if strings.Contains(voice.String(), "dubious ownership") {
 			do := "if you trust its owner: git config --global --add safe.directory " + dir
 			err = &environment.Error{Class: environment.Person, Do: do, Err: err}
@@ -268,7 +268,7 @@ func (p Project) codebase() (string, error) {
 // ReadInputs reads the inputs of the prompts of a run.
 func (p Project) ReadInputs(protected []string) (in Inputs, err error) {
 	in.Protected = protected
-	if in.Query, err = p.need(p.Query, "the query", "write what you want into it; "+p.Self+" init makes the files"); err != nil {
+	if in.Query, err = p.need(p.Query, "the query", "write your request into it; "+p.Self+" init creates the files"); err != nil {
 		return in, err
 	}
 	if in.Codebase, err = p.codebase(); err != nil {
@@ -331,10 +331,10 @@ func (p Project) Untouched(query string, dry bool) error {
 	case strings.TrimSpace(query) == "":
 		return problem(write, "%s is empty", p.Query)
 	case query == firstQuery:
-		return problem(write, "%s is as init wrote it", p.Query)
+		return problem(write, "%s is unchanged since init", p.Query)
 	case build == firstBuild && !dry:
 		return problem("write into it how this project is built and tested",
-			"build.sh is as init wrote it, so no build can pass")
+			"build.sh is unchanged since init, so no build can pass")
 	}
 	return nil
 }
