@@ -229,7 +229,7 @@ func (l Lessons) Summary() string {
 // because a model may forget the label.
 func ParseLessons(label, text string) Lessons {
 	found := Lessons{Items: []string{}}
-	for _, s := range saidLessons(label, text) {
+	for _, s := range lessonsIn(label, text) {
 		s = wording.Cut(wording.OneLine(s), maxItem)
 		why := ""
 		switch {
@@ -248,8 +248,8 @@ func ParseLessons(label, text string) Lessons {
 	return found
 }
 
-// saidLessons returns the lessons as they are in the answer.
-func saidLessons(label, text string) []string {
+// lessonsIn returns the lessons as they are in the answer.
+func lessonsIn(label, text string) []string {
 	var labelled, listed []string
 	known := labels(label + "S?")
 	open := false // the next line may continue the label's text

@@ -104,7 +104,7 @@ func EndText(h Home, s State) string {
 		r.row("program", "none; %s is unchanged", h.Rel(h.Code()))
 	}
 	if s.Step != Done {
-		r.row("stopped", "in cycle %d of %d, at %s; what is done is kept", s.Cycle, s.Cycles, s.Step)
+		r.row("stopped", "in cycle %d of %d, at %s; finished cycles are saved", s.Cycle, s.Cycles, s.Step)
 	}
 	for _, f := range [][2]string{{"learnings", MemoryFile}, {"mistakes", MistakesFile}} {
 		text, _ := h.Text(f[1]) // errors were reported before

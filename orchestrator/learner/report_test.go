@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What a person reads from the beginning of a session to its end.
+// The output of a session from its beginning to its end.
 func TestWhatIsTold(t *testing.T) {
 	h := Home{Root: filepath.Join(t.TempDir(), "solutions", "add")}
 	s, _, err := Open(h, "add", "claude", "sonnet", 2, time.Unix(0, 0))
@@ -78,7 +78,7 @@ Cycle 2 report
 Session summary: add
   cycles    1, of which 1 made a program that runs
   program   solutions/add/cycle-1; solutions/add/code is created from it when the session ends
-  stopped   in cycle 1 of 2, at run; what is done is kept
+  stopped   in cycle 1 of 2, at run; finished cycles are saved
   learnings 1 in solutions/add/memory.txt
             - Use a pool
   mistakes  0 in solutions/add/mistakes.txt
@@ -90,7 +90,7 @@ Session summary: add
 	}
 }
 
-// What the end of a program's container means.
+// TestRanOf checks the result of a program by the end of its container.
 func TestRanOf(t *testing.T) {
 	for _, c := range []struct {
 		end  roles.Outcome
@@ -113,7 +113,7 @@ func TestRanOf(t *testing.T) {
 	}
 }
 
-// Of what a program printed the end is kept, errors last, and only text.
+// The end of a program's output is kept, with errors last, as plain text.
 func TestPrinted(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"stdout": strings.Repeat("x", maxPrinted) + "the end\xff\n", "stderr": " warning \n"} {

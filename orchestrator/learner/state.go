@@ -151,7 +151,7 @@ func Load(h Home) (s State, err error) {
 	switch {
 	case err != nil:
 	case s.Version > version:
-		err = fmt.Errorf("it has version %d, and this abl knows %d", s.Version, version)
+		err = fmt.Errorf("it has version %d, but this abl supports version %d", s.Version, version)
 	case !idForm.MatchString(s.ID), s.Session > 0 && (!known || s.Cycle < 1 || len(s.Log) != s.Cycle):
 		err = errors.New("it is damaged") // no step could follow
 	}

@@ -44,7 +44,7 @@ func (s *screen) read(from io.Reader) {
 	}
 }
 
-// over ends all waiting.
+// over ends all waits.
 func (s *screen) over() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,21 +52,21 @@ func (s *screen) over() {
 	s.more.Broadcast()
 }
 
-// ended is whether nothing more will come.
+// ended reports whether no more output will come.
 func (s *screen) ended() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.end
 }
 
-// shown is all of it.
+// shown returns all output.
 func (s *screen) shown() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()
 }
 
-// await returns once text comes, after what was awaited before.
+// await waits for a text after the one awaited before.
 func (s *screen) await(t *testing.T, text string) {
 	t.Helper()
 	s.mu.Lock()
@@ -94,7 +94,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A person at a terminal: earlier lines, a task, and the end of the input.
+// A user at a terminal types earlier lines, a task, and the end of the input.
 func TestReplAtATerminal(t *testing.T) {
 	newPerson(t)
 	person, tty, err := pty.Open()
@@ -105,7 +105,7 @@ func TestReplAtATerminal(t *testing.T) {
 	s := &screen{}
 	s.more = sync.NewCond(&s.mu)
 	go s.read(person)
-	defer time.AfterFunc(2*time.Minute, s.over).Stop() // so that nothing waits for ever for what never comes
+	defer time.AfterFunc(2*time.Minute, s.over).Stop() // so that no test waits forever
 	ended := make(chan int, 1)
 	go func() {
 		code := cli.Main(t.Context(), app("test", openStub), []string{"-c", "1"}, tty, tty, io.Discard)
@@ -126,7 +126,7 @@ func TestReplAtATerminal(t *testing.T) {
 	s.await(t, "LEARNING CYCLE 1/1 [Agent: gemini | Model: gemini-3.8-flash]")
 	s.await(t, "Session summary: tell the time")
 	s.await(t, promptText)
-	typed("\x1b[A\x1b[A\r") // two lines back
+	typed("\x1b[A\x1b[A\r") // two lines up
 	s.await(t, "Agent: gemini")
 	s.await(t, promptText)
 	typed(":clear\r")
@@ -138,7 +138,7 @@ func TestReplAtATerminal(t *testing.T) {
 	}
 }
 
-// Ctrl-C stops the task that is on, and no more; at the prompt it ends it all.
+// Ctrl-C stops only the current task; at the prompt it quits.
 func TestInterruptAtATerminal(t *testing.T) {
 	p := newPerson(t)
 	cmd := exec.Command(os.Args[0], "-c", "1")
@@ -160,7 +160,7 @@ func TestInterruptAtATerminal(t *testing.T) {
 	s.await(t, promptText)
 	typed("do hang\r")
 	s.await(t, "Phase 1: write the program")
-	for { // until the agent is on
+	for { // until the agent runs
 		if _, err := os.Stat(filepath.Join(p.dir, "hung")); err == nil {
 			break
 		}
@@ -171,7 +171,7 @@ func TestInterruptAtATerminal(t *testing.T) {
 	}
 	typed("\x03")
 	s.await(t, "Session summary: do hang")
-	s.await(t, "stopped   in cycle 1 of 1, at generate; what is done is kept")
+	s.await(t, "stopped   in cycle 1 of 1, at generate; finished cycles are saved")
 	s.await(t, "The task was stopped; type it again")
 	s.await(t, promptText)
 	typed("do hang\r")
@@ -184,7 +184,7 @@ func TestInterruptAtATerminal(t *testing.T) {
 	}
 }
 
-// A signal at the prompt waits for nobody to type.
+// A signal at the prompt ends the program without waiting for input.
 func TestTermAtThePrompt(t *testing.T) {
 	newPerson(t)
 	cmd := exec.Command(os.Args[0], "--repl")
