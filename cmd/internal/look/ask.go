@@ -34,10 +34,26 @@ abl prints the report and saves it as .abl/reports/consistency-report.txt, and b
 section as .json. It changes nothing else, and no verdict depends on the report: it is
 the opinion of a model that has run nothing.`,
 		Examples: "abl check\nabl check --model claude-sonnet-5-5 --json",
-		Codes:    commit.Codes(),
+		Codes:    askCodes("the report was written", "the answer has no usable report"),
 		Flags:    commit.FlagsOf("model", "timeout", "retries", "json"),
 		Run:      phase.Locked(runCheck),
 	}
+}
+
+// askCodes returns the exit codes of a command that asks a model once. done and unusable are the meanings
+// of exit codes 0 and 4.
+func askCodes(done, unusable string) []exit.Entry {
+	codes := map[int]string{exit.Passed: done, exit.Unverified: unusable}
+	for _, e := range commit.Codes() {
+		if _, own := codes[e.Code]; !own {
+			codes[e.Code] = e.Meaning
+		}
+	}
+	codes[exit.Stuck], codes[exit.Budget], codes[exit.Boundary] = "", "", ""
+	codes[exit.Environment] = "the environment failed, such as a full disk"
+	codes[exit.Person] = "you must decide: the file changed meanwhile"
+	codes[exit.Busy] = "another abl holds the project"
+	return exit.EntriesOf(codes)
 }
 
 // checkQuery explains to the model which files are specs.
@@ -89,7 +105,7 @@ func draftCommand() cli.Command {
 the findings of abl spec lint. Without --write the file is not changed. Read each
 contract before you run the phase: the model may have misunderstood you.`,
 		Examples: "abl spec draft .abl/specs/phase2.md\nabl spec draft .abl/specs/phase2.md --write",
-		Codes:    commit.Codes(),
+		Codes:    askCodes("the proposal was printed or written", "the proposal has errors or loses a contract"),
 		Flags:    append([]cli.Flag{write}, commit.FlagsOf("model", "timeout", "retries")...),
 		Run:      phase.Locked(o.run),
 	}
