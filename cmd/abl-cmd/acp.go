@@ -23,13 +23,13 @@ import (
 
 const (
 	acpLine = 16 << 20 // bytes of the longest message of an agent
-	acpText = 4 << 10  // bytes of speech after which a full line is a record
+	acpText = 4 << 10  // bytes of text after which the next complete line ends a record
 
 	exitStopped  = 128 + int(syscall.SIGTERM)
-	leftoverTime = time.Second // to read what an agent that has ended has printed
+	leftoverTime = time.Second // to read the remaining output of an ended agent
 )
 
-// acpMessage is a request, a response or a notification of the protocol, which is JSON-RPC 2.0.
+// acpMessage is a request, a response or a notification of JSON-RPC 2.0.
 type acpMessage struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -39,7 +39,7 @@ type acpMessage struct {
 	Error   *acpError       `json:"error,omitempty"`
 }
 
-// acpError is why a request failed. Agents put the reason into any of the two.
+// acpError is the error of a request. Agents put the reason into Message or into Data.
 type acpError struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -54,10 +54,10 @@ func (e *acpError) Error() string {
 	return e.Message
 }
 
-// acpUpdate is what a session/update reports.
+// acpUpdate is the content of a session/update.
 type acpUpdate struct {
 	Kind    string          `json:"sessionUpdate"`
-	Content json.RawMessage `json:"content"` // an object of a message, a list of a tool call
+	Content json.RawMessage `json:"content"` // an object for a message, a list for a tool call
 	ID      string          `json:"toolCallId"`
 	Tool    string          `json:"kind"`
 	Title   string          `json:"title"`
@@ -75,18 +75,18 @@ type acpOption struct {
 	} `json:"options"`
 }
 
-// acpClient asks one agent.
+// acpClient is a connection to an agent.
 type acpClient struct {
 	in      io.Writer
 	from    *bufio.Scanner
 	records func(agent.Record)
 	sent    int
 	said    strings.Builder
-	tools   map[string]acpUpdate // those that have not ended, by id
+	tools   map[string]acpUpdate // running tool calls by id
 }
 
-// askAgent is the client of the Agent Client Protocol: abl-acp COMMAND starts the agent by sh, gives it
-// the task on standard input as one prompt, and prints what it does as the records of the scripted agent.
+// askAgent runs abl-acp COMMAND, a client of the Agent Client Protocol. It starts the agent by sh, sends the
+// prompt from standard input, and prints the agent's actions as records of the scripted agent.
 func askAgent(ctx context.Context, s started) int {
 	if len(s.args) != 1 {
 		return refuse(s.as, errors.New("takes one argument, the command that starts an agent"))
@@ -98,13 +98,13 @@ func askAgent(ctx context.Context, s started) int {
 	out := json.NewEncoder(os.Stdout)
 	out.SetEscapeHTML(false)
 	c := acpClient{tools: map[string]acpUpdate{}}
-	c.records = func(r agent.Record) { _ = out.Encode(r) } // without an output the call has no result
+	c.records = func(r agent.Record) { _ = out.Encode(r) } // if writing fails, the call has no result
 	end, err := c.start(ctx, s.args[0])
 	if err != nil {
 		return refuse(s.as, err)
 	}
 	err = c.ask(string(prompt))
-	how := end() // what an agent does after its answer is not part of the call
+	how := end() // actions after the response are not part of the call
 	switch {
 	case ctx.Err() != nil:
 		return exitStopped
@@ -112,13 +112,13 @@ func askAgent(ctx context.Context, s started) int {
 		c.records(agent.Record{Type: agent.RecordResult, Status: agent.StatusSuccess})
 		return 0
 	case errors.Is(err, io.EOF):
-		err = fmt.Errorf("it ended before its answer, %s", how)
+		err = fmt.Errorf("it ended before it responded, %s", how)
 	}
 	c.records(agent.Record{Type: agent.RecordResult, Status: agent.StatusError, Error: err.Error()})
 	return 1
 }
 
-// start starts the agent. end stops it, and says how it ended.
+// start starts the agent. end stops it and returns how it ended.
 func (c *acpClient) start(ctx context.Context, shell string) (end func() string, err error) {
 	in, toAgent, err := os.Pipe()
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *acpClient) start(ctx context.Context, shell string) (end func() string,
 		code, err := proc.Run(ctx, cmd, agent.StopGrace)
 		in.Close()
 		out.Close()
-		_ = fromAgent.SetReadDeadline(time.Now().Add(leftoverTime)) // what it left behind may hold its output open
+		_ = fromAgent.SetReadDeadline(time.Now().Add(leftoverTime)) // its children may keep the output open
 		if cmd.Process == nil {
 			how <- err.Error()
 			return
@@ -149,7 +149,7 @@ func (c *acpClient) start(ctx context.Context, shell string) (end func() string,
 	return func() string { stop(); return <-how }, nil
 }
 
-// ask plays one session: what the agent reports until its answer to the prompt.
+// ask runs one session: it sends the prompt and processes updates until the response.
 func (c *acpClient) ask(prompt string) error {
 	type object = map[string]any
 	if err := c.call("initialize", object{
@@ -192,7 +192,7 @@ func (c *acpClient) ask(prompt string) error {
 	return err
 }
 
-// choice returns the value of an option that the call asks for, "" for none.
+// choice returns the value of an option for this call, "" to keep the current one.
 func (o acpOption) choice() string {
 	var wanted []string
 	switch o.Category {
@@ -226,8 +226,8 @@ func (c *acpClient) send(m acpMessage) error {
 	return err
 }
 
-// call sends a request, and handles what the agent sends until its response. The error is io.EOF if the
-// agent ended before.
+// call sends a request and handles messages of the agent until the response. It returns io.EOF if the agent
+// ends before.
 func (c *acpClient) call(method string, params, result any) error {
 	data, err := json.Marshal(params)
 	if err != nil {
@@ -241,7 +241,7 @@ func (c *acpClient) call(method string, params, result any) error {
 	for c.from.Scan() {
 		var m acpMessage
 		switch err := json.Unmarshal(c.from.Bytes(), &m); {
-		case err != nil: // some print notices there
+		case err != nil: // some agents print notices on standard output
 		case m.Method == "session/update":
 			c.update(m.Params)
 		case m.Method != "" && m.ID != nil:
@@ -263,8 +263,8 @@ func (c *acpClient) call(method string, params, result any) error {
 	return io.EOF
 }
 
-// response answers a request of the agent's: the container is the limit of what it may do, so that every
-// permission is given.
+// response returns the response to a request of the agent. It grants every permission, because the container
+// limits the agent.
 func response(m acpMessage) acpMessage {
 	var asked struct {
 		Options []struct {
@@ -272,7 +272,7 @@ func response(m acpMessage) acpMessage {
 			Kind string `json:"kind"`
 		} `json:"options"`
 	}
-	_ = json.Unmarshal(m.Params, &asked) // without options it is refused
+	_ = json.Unmarshal(m.Params, &asked) // a request without options is refused
 	for _, kind := range []string{"allow_always", "allow_once"} {
 		for _, o := range asked.Options {
 			if m.Method == "session/request_permission" && o.Kind == kind {
@@ -284,7 +284,7 @@ func response(m acpMessage) acpMessage {
 	return acpMessage{ID: m.ID, Error: &acpError{Code: -32601, Message: "Method not found"}}
 }
 
-// update makes records of what the agent reports. One of another form than expected is left out.
+// update writes the records for an update. It ignores an update with an unexpected form.
 func (c *acpClient) update(params json.RawMessage) {
 	var p struct {
 		Update acpUpdate `json:"update"`
@@ -307,7 +307,7 @@ func (c *acpClient) update(params json.RawMessage) {
 	}
 }
 
-// pause makes a record of what the agent has said since the last one.
+// pause writes a record of the agent's text since the last record.
 func (c *acpClient) pause() {
 	if text := strings.TrimSpace(c.said.String()); text != "" {
 		c.records(agent.Record{Type: agent.RecordMessage, Text: text})
@@ -315,7 +315,7 @@ func (c *acpClient) pause() {
 	c.said.Reset()
 }
 
-// tool makes a record of a tool call when it is known what it is given, and one of its result.
+// tool writes a record of a tool call when its input is known, and a record of its result.
 func (c *acpClient) tool(u acpUpdate) {
 	known, open := c.tools[u.ID]
 	over := u.Status == "completed" || u.Status == "failed"
@@ -338,7 +338,7 @@ func (c *acpClient) tool(u acpUpdate) {
 	}
 }
 
-// object is what a tool is used on: a command or a path, or else the agent's own title.
+// object returns the object of a tool call: a command, a path, or else the agent's title.
 func (u acpUpdate) object() string {
 	names := []string{"command", "file_path", "filePath", "absolute_path", "path", "pattern", "query"}
 	for name := range slices.Values(names) {
@@ -358,7 +358,7 @@ func textOf(content json.RawMessage) string {
 	var all []block
 	if json.Unmarshal(content, &all) != nil {
 		all = make([]block, 1)
-		_ = json.Unmarshal(content, &all[0]) // one without a text says nothing
+		_ = json.Unmarshal(content, &all[0]) // a block without text has no effect
 	}
 	text := ""
 	for _, b := range all {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// acpRecords are what an agent does before it ends, as abl-acp prints it.
+// acpRecords are the records of abl-acp for the agent's actions.
 const acpRecords = `{"type":"init","session":"s-1"}
 {"type":"message","text":"I write a file."}
 {"type":"tool","tool":"edit","text":"hello.txt"}
@@ -24,8 +24,8 @@ const acpRecords = `{"type":"init","session":"s-1"}
 {"type":"message","text":"Done."}
 `
 
-// abl-acp asks an agent by the Agent Client Protocol, gives every permission, sets the model and the
-// effort where the agent offers them, and prints records.
+// abl-acp uses an agent by the Agent Client Protocol. It grants every permission, sets the model and
+// the effort if the agent offers them, and prints records.
 func TestACP(t *testing.T) {
 	script, err := filepath.Abs("testdata/acp-agent.sh")
 	if err != nil {
@@ -38,7 +38,7 @@ func TestACP(t *testing.T) {
 		{"well", "well", `{"type":"result","status":"success"}`, 0},
 		{"refusal", "refusal", `{"type":"result","status":"error","error":"it ended with the stop reason \"refusal\""}`, 1},
 		{"error", "error", `{"type":"result","status":"error","error":"session/prompt: Internal error: {\"details\":\"400 no\"}"}`, 1},
-		{"exit", "exit", `{"type":"result","status":"error","error":"it ended before its answer, with exit code 3"}`, 1},
+		{"exit", "exit", `{"type":"result","status":"error","error":"it ended before it responded, with exit code 3"}`, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := helperCommand(t, helper.HelperACP, nil, "sh "+script+" "+tt.how)

@@ -47,7 +47,7 @@ func runAgent(ctx context.Context, path string, out io.Writer) int {
 func runSpec(ctx context.Context, path string, out io.Writer) (end helper.RunEnd, err error) {
 	spec, err := helper.Read[helper.RunSpec](path)
 	if err != nil {
-		return end, fmt.Errorf("cannot read what to run: %w", err)
+		return end, fmt.Errorf("cannot read the command to run: %w", err)
 	}
 	if len(spec.Argv) == 0 || spec.Argv[0] == "" {
 		return end, errors.New("cannot run an empty command")

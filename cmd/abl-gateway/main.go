@@ -1,6 +1,6 @@
-// Command abl-gateway is the sidecar between a role and the providers: it holds
-// the keys. It takes no argument and reads no variable; everything comes on
-// standard input, as internal/gateway/setup.go describes.
+// Command abl-gateway is the sidecar between a role and the providers, with the keys. It takes no
+// arguments and reads no environment variables: its setup comes on standard input
+// (internal/gateway/setup.go).
 package main
 
 import (
@@ -18,8 +18,8 @@ const (
 	exitUnable = 1
 	exitUsage  = 2
 
-	// The container has 128 MiB. Little is alive at any time, so the collector may
-	// be lazy until about half of that is taken.
+	// The container has 128 MiB, and little memory is live at any time. So the garbage collector runs
+	// rarely until about half of the memory is used.
 	memory = 72 << 20
 	growth = 400 // percent
 )
@@ -28,7 +28,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	if len(args) > 0 {
-		fmt.Fprintln(os.Stderr, "abl-gateway: takes no arguments; what it has to know comes on standard input")
+		fmt.Fprintln(os.Stderr, "abl-gateway: takes no arguments; it reads its settings from standard input")
 		return exitUsage
 	}
 	debug.SetMemoryLimit(memory)

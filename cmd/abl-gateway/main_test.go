@@ -94,7 +94,7 @@ func launch(t *testing.T, upstream string, changes ...func(*gateway.Setup)) *sta
 	return s
 }
 
-// line is the next one, except those that say that a request begins.
+// line returns the next line, except those for the start of a request.
 func (s *started) line(t *testing.T) (e gateway.Entry) {
 	t.Helper()
 	for e.Kind == "" || e.Kind == "begin" {
@@ -202,7 +202,7 @@ func TestSignalEndsIt(t *testing.T) {
 	}
 }
 
-// It links no module but Go's own: it holds the keys.
+// It links only Go's own modules, because it has the keys.
 func TestItIsStatic(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "version", "-m", program).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "CGO_ENABLED=0") {
@@ -217,7 +217,7 @@ func TestItIsStatic(t *testing.T) {
 
 func TestWrongUse(t *testing.T) {
 	for want, cmd := range map[string]*exec.Cmd{
-		"exit status 2: abl-gateway: takes no arguments; what it has to know comes on standard input\n":                                 exec.CommandContext(t.Context(), program, "--key", canary),
+		"exit status 2: abl-gateway: takes no arguments; it reads its settings from standard input\n":                                   exec.CommandContext(t.Context(), program, "--key", canary),
 		"exit status 1: abl-gateway: cannot read the setup line: want JSON with the fields of this gateway; the error is near byte 0\n": exec.CommandContext(t.Context(), program),
 	} {
 		cmd.Stdin = strings.NewReader(canary + "\n")
