@@ -29,8 +29,8 @@ func TestAttacksAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here, rest, _ := strings.Cut(string(data), "\n## Tried elsewhere\n")
-	elsewhere, not, ok := strings.Cut(rest, "\n## Not tried\n")
+	here, rest, _ := strings.Cut(string(data), "\n## Tested elsewhere\n")
+	elsewhere, not, ok := strings.Cut(rest, "\n## Not tested\n")
 	if !ok {
 		t.Fatalf("%s does not have its three parts", attacksDoc)
 	}
