@@ -52,7 +52,7 @@ func TestCodeCommit(t *testing.T) {
 	}
 }
 
-// plant makes files below root; those that end in .sh can be run.
+// plant creates files below root; those that end in .sh are executable.
 func plant(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -66,8 +66,8 @@ func plant(t *testing.T, root string, files map[string]string) {
 	}
 }
 
-// abl check shows a model the specs and the source, in this order, and keeps what
-// it says. The key of .env goes along in a header and nowhere else.
+// abl check sends the specs and the source, in this order, to a model and stores the answer. The key
+// of .env is only in a header.
 func TestCheck(t *testing.T) {
 	const key, report = "AIza-key-of-the-check-8X", "User Specification Self Consistency\n\nFine.\n"
 	asked := ""

@@ -16,7 +16,7 @@ import (
 	"abl/roles/call"
 )
 
-// classesAndCodes is what a run ends with that gave up on a call of each class.
+// classesAndCodes returns each class with the exit code of a run that gave up on such a call.
 func classesAndCodes(t *testing.T) (all []string) {
 	for _, c := range []outcome.Outcome{
 		outcome.Failed, outcome.Nothing, outcome.Crashed, outcome.OutOfMemory, outcome.Timeout, outcome.Idle, outcome.Flood, outcome.Disk, outcome.Lost, outcome.AppGone,

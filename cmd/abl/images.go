@@ -53,8 +53,8 @@ func imagesCommand() cli.Command {
 	}
 }
 
-// onEngine is a command that does something with the images on the engine; its progress is
-// on stderr. What it has to show is shown even when it failed.
+// onEngine returns a command that acts on the images of the engine. It prints progress on stderr, and the
+// result lines even if the command fails.
 func onEngine(do func(context.Context, *cli.Input, *images.Maker) (lines []string, err error)) func(context.Context, *cli.Input) error {
 	return func(ctx context.Context, in *cli.Input) error {
 		eng, _, err := environment.Connect(ctx)
@@ -139,7 +139,7 @@ func loadImages(ctx context.Context, in *cli.Input) error {
 	})(ctx, in)
 }
 
-// counted tells how much of a file has been read or written.
+// counted reports how much of a file has been read or written.
 type counted struct {
 	io.Reader
 	io.Writer
@@ -148,7 +148,7 @@ type counted struct {
 	n, size int64
 }
 
-// Read reads on.
+// Read implements io.Reader.
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n += int64(n)
@@ -156,7 +156,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes on.
+// Write implements io.Writer.
 func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.Writer.Write(p)
 	c.n += int64(n)

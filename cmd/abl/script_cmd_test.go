@@ -26,7 +26,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hold FILE holds a lock, as another abl does, to the end of the script.
+// hold FILE holds a lock until the end of the script, like another abl.
 func hold(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: hold FILE")
@@ -38,7 +38,7 @@ func hold(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(func() { unhold(ts, false, args) })
 }
 
-// held are the locks of all scripts, by path.
+// held has the locks of all scripts, by path.
 var held sync.Map
 
 // unhold FILE ends hold FILE.
@@ -50,8 +50,8 @@ func unhold(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(unlock.(func() error)())
 }
 
-// rest PHASE STATUS lets a phase of the project in the current directory come
-// to rest, on the spec that it has now.
+// rest PHASE STATUS sets the status of a phase of the project in the current directory, with its
+// current spec.
 func rest(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: rest PHASE STATUS")
@@ -94,7 +94,7 @@ func judged(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(audit.Save(p, r))
 }
 
-// number FIELD VALUE puts a number into phase 1 of whole.json, as state.json.
+// number FIELD VALUE writes whole.json as state.json, with a number in phase 1.
 func number(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: number FIELD VALUE")
@@ -104,7 +104,7 @@ func number(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(".abl/state.json"), []byte(text), 0o644))
 }
 
-// torn FILE cuts off the last line's end, as a crash in the middle of a write does.
+// torn FILE removes the end of the last line, like a crash during a write.
 func torn(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: torn FILE")
@@ -115,7 +115,7 @@ func torn(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Truncate(path, int64(len(data)-1)))
 }
 
-// dotenv LINE... makes these the lines of .env.
+// dotenv LINE... writes these lines to .env.
 func dotenv(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: dotenv LINE...")
@@ -123,7 +123,7 @@ func dotenv(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(".env"), []byte(strings.Join(args, "\n")+"\n"), 0o600))
 }
 
-// hang is an engine that takes every request and answers none.
+// hang starts an engine that accepts every request and does not respond.
 func hang(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: hang")
@@ -160,11 +160,10 @@ func appears(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// aPerson is a user other than root.
+// aPerson is the id of a user other than root.
 const aPerson = 4711
 
-// give DIR makes a directory another person's than root's; whoever is not root
-// keeps it.
+// give DIR changes the owner of a directory to another user, if the test runs as root.
 func give(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: give DIR")
@@ -174,7 +173,7 @@ func give(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// owned DIR checks that all in a directory is its owner's.
+// owned DIR checks that all files in a directory have its owner.
 func owned(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: owned DIR")
@@ -195,8 +194,8 @@ func owned(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 }
 
-// answersWith FILE lets a provider answer each request with that file, for a key that
-// .env has.
+// answersWith FILE starts a provider that responds to each request with that file, and puts its key
+// into .env.
 func answersWith(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: answers FILE")

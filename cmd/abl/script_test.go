@@ -19,8 +19,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"abl": main})
 }
 
-// The scripts are a person at a terminal of a machine without an engine and
-// without keys. Beside testscript's own commands they have those below.
+// The scripts play a user at the terminal of a machine without an engine and keys. They also use the
+// commands below.
 func TestScripts(t *testing.T) {
 	runScripts(t, "testdata/script", func(e *testscript.Env) {
 		e.Setenv("DOCKER_HOST", "unix://"+filepath.Join(e.WorkDir, "no-engine.sock"))
@@ -39,7 +39,7 @@ func TestScriptsOnAnEngine(t *testing.T) {
 	})
 }
 
-// cleanAll sees to it that a script that failed leaves nothing on the engine.
+// cleanAll removes everything that a failed script left on the engine.
 func cleanAll(t *testing.T, abl, dir string) {
 	states, err := filepath.Glob(filepath.Join(dir, "*", ".abl", "state.json"))
 	own, oerr := filepath.Glob(filepath.Join(dir, ".abl", "state.json"))
@@ -77,9 +77,8 @@ func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
 	})
 }
 
-// refuses CODE COMMAND... is exits for bad input: nothing on stdout, one
-// sentence and at most one hint on stderr, and no file in the script's directory
-// changed.
+// refuses CODE COMMAND... is exits for invalid input: stdout is empty, stderr has one sentence and at
+// most one hint, and no file in the script's directory changes.
 func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	before := tree(ts)
 	scripttest.Exits(ts, neg, args)
@@ -100,7 +99,7 @@ func refuses(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// tree is every file of the script's directory: path, mode and content.
+// tree returns every file of the script's directory: path, mode and content.
 func tree(ts *testscript.TestScript) string {
 	var all strings.Builder
 	top := ts.Getenv("WORK")
