@@ -44,7 +44,7 @@ func (d *desk) write(name, text string) {
 	}
 }
 
-// check runs abl-cmd check, which has to end with code and print these lines.
+// check runs abl-cmd check, which must exit with code and print these lines.
 func (d *desk) check(code int, want ...string) {
 	d.Helper()
 	cmd := helperCommand(d.T, helper.HelperCmd, d.spec, "check")
@@ -62,8 +62,8 @@ const (
 	entryTwo = "SPEC: GET /x → 404\nINPUT: GET /x\nOBSERVED: 500\n"
 )
 
-// The suite is run, and what it says is held against the contracts and against
-// failed_specs.md, in both directions.
+// The suite is run, and its results are compared with the contracts and, in both directions, with
+// failed_specs.md.
 func TestCheckRunsTheSuite(t *testing.T) {
 	d := newDesk(t)
 	d.write("run.sh", suiteSh)
@@ -92,7 +92,7 @@ func TestCheckRunsTheSuite(t *testing.T) {
 	}
 }
 
-// Without a system nothing is run, and it is said that nothing was checked.
+// Without a system the suite is not run, and this is reported.
 func TestCheckWithoutSystem(t *testing.T) {
 	d := newDesk(t)
 	d.url = ""
@@ -140,7 +140,7 @@ func TestCheckFiles(t *testing.T) {
 			"wrong: failed_specs.md:1: OBSERVED contains the name of a test, which does not reach the Builder: use the words of the specs"}},
 	} {
 		d.write("failed_specs.md", c.text)
-		if !strings.Contains(c.text, "/x → 404\nINPUT") { // nothing complete about P1.C2
+		if !strings.Contains(c.text, "/x → 404\nINPUT") { // no complete entry about P1.C2
 			c.want = append(c.want, "missing: an entry in failed_specs.md for P1.C2, which is not ok in run.sh: GET /x → 404")
 		}
 		d.check(1, c.want...)

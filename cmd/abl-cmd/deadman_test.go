@@ -47,8 +47,8 @@ func TestStoppedProgramEnds(t *testing.T) {
 	}
 }
 
-// Nobody of the same user can take hold of one of abl's programs by tracing it: the
-// kernel shows that in whose its entry in /proc is.
+// No program of the same user can trace abl's programs: the kernel shows this by the owner of their
+// entries in /proc.
 func TestNobodyReachesIn(t *testing.T) {
 	const nobody = 65534
 	if os.Geteuid() != 0 {

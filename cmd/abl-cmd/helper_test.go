@@ -61,8 +61,7 @@ func withHelper(run func() int) int {
 	return run()
 }
 
-// helperCommand is a command of the helper; in is what it reads instead of its usual
-// file, written as JSON.
+// helperCommand returns a command of the helper that reads in, as JSON, instead of its usual file.
 func helperCommand(t *testing.T, name string, in any, args ...string) *exec.Cmd {
 	t.Helper()
 	if in == nil {
@@ -196,7 +195,7 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// One probe finds what another says.
+// One probe finds the server of another.
 func TestProbe(t *testing.T) {
 	at := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	peer := helperCommand(t, helper.HelperProbe, nil, "say", "hello", at)

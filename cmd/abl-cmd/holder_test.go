@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// query is what a resolver asks for the address of a.example.
+// query is a resolver's query for the address of a.example.
 var query = []byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01a\x07example\x00\x00\x01\x00\x01")
 
 func TestNoSuchName(t *testing.T) {
@@ -54,7 +54,7 @@ func TestNoSuchName(t *testing.T) {
 	}
 }
 
-// A query as long as TCP takes, full of questions, costs no more than another.
+// A query of the maximum length for TCP, with many questions, is as cheap as any other.
 func TestManyQuestions(t *testing.T) {
 	long := append([]byte("\x12\x34\x01\x00\x33\x2e\x00\x00\x00\x00\x00\x00"), bytes.Repeat([]byte("\x00\x00\x01\x00\x01"), 0x332e)...)
 	var before, after runtime.MemStats
@@ -66,8 +66,8 @@ func TestManyQuestions(t *testing.T) {
 	}
 }
 
-// FuzzNoSuchName holds that no packet crashes the responder, that an answer is never
-// answered, bounded by the longest name and one record, and belongs to its query.
+// FuzzNoSuchName checks that no packet crashes the responder, that a response gets no response, and
+// that a response belongs to its query and has a bounded length.
 func FuzzNoSuchName(f *testing.F) {
 	f.Add(query)
 	f.Add(query[:15])

@@ -17,11 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// In a network namespace of its own a sealed program can talk to its own networks and
-// to nobody else, whatever its socket says about interfaces. The namespace has one
-// interface, which plays the one to other machines.
+// In its own network namespace a sealed program can reach only its own networks, with any interface
+// options of its socket. The only interface of the namespace plays the one to other machines.
 func TestSeal(t *testing.T) {
-	runtime.LockOSThread() // and never back: the thread ends with this test
+	runtime.LockOSThread() // not unlocked: the thread ends with this test
 	if err := unix.Unshare(unix.CLONE_NEWNET); errors.Is(err, unix.EPERM) {
 		t.Skip("needs the right to make a network namespace; the engine's tests hold it too")
 	} else if err != nil {
@@ -55,7 +54,7 @@ func TestSeal(t *testing.T) {
 
 var shouts = [][4]byte{{255, 255, 255, 255}, {224, 0, 0, 1}, {239, 255, 255, 250}, {240, 0, 0, 1}}
 
-// up makes the new namespace's only interface work.
+// up starts the only interface of the new namespace.
 func up(t *testing.T) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
@@ -89,7 +88,7 @@ func shout(to [4]byte, bound bool) error {
 	}
 	err = unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrInet4{Port: 9, Addr: to})
 	if errors.Is(err, unix.ENETUNREACH) && !bound {
-		return unix.EPERM // there is no way at all, which is as good
+		return unix.EPERM // no route is as good
 	}
 	return err
 }
@@ -102,7 +101,7 @@ func TestBecomeNobodyInParticular(t *testing.T) {
 	}
 }
 
-// becomeMain plays a program that goes on as another user.
+// becomeMain is a program that continues as another user.
 func becomeMain() error {
 	runtime.LockOSThread()
 	l, err := net.Listen("tcp", "127.0.0.1:0") // threads of the runtime's
@@ -113,9 +112,9 @@ func becomeMain() error {
 	if err := unix.Capget(&head, &data[0]); err != nil {
 		return err
 	}
-	data[0].Inheritable = 1 << unix.CAP_NET_ADMIN // as old engines begin programs
+	data[0].Inheritable = 1 << unix.CAP_NET_ADMIN // as old engines start programs
 	if _, _, no := syscall.AllThreadsSyscall(unix.SYS_GETPID, 0, 0, 0); no != 0 {
-		return nil // linked with C, as no program of abl's, where there is no call for all threads
+		return nil // a program with cgo, unlike abl's, cannot make calls for all threads
 	}
 	if err := unix.Capset(&head, &data[0]); err != nil {
 		return err
@@ -137,7 +136,7 @@ func becomeMain() error {
 
 const becomes = "BECOME_TEST_USER"
 
-// In a process of its own: there is no way back.
+// It needs a separate process, because the change is permanent.
 func TestBecome(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root; the engine's tests hold it too")
