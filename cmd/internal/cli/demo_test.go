@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 var errKnown = exit.With(exit.Busy, errors.New("known trouble"), "wait for it")
 
-// tell prints all that a command was called with.
+// tell prints the arguments and flags of a command.
 func tell(_ context.Context, in *cli.Input) error {
 	iterations, err := in.Int("iterations")
 	if err != nil {
@@ -41,7 +41,7 @@ func tell(_ context.Context, in *cli.Input) error {
 	return err
 }
 
-// demo is a program with one of everything.
+// demo returns a program with every kind of flag and argument.
 func demo() cli.App {
 	say := func(what string) func(context.Context, *cli.Input) error {
 		return func(_ context.Context, in *cli.Input) error {

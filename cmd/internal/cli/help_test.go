@@ -63,7 +63,7 @@ func TestExitCodesAreATopic(t *testing.T) {
 	}
 }
 
-// checkHelp holds what is true of every help text.
+// checkHelp checks the rules for every help text.
 func checkHelp(t *testing.T, args, text string) {
 	t.Helper()
 	for _, l := range strings.Split(text, "\n") {

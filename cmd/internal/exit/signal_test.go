@@ -43,7 +43,7 @@ func playWait() int {
 	return exit.Code(exit.Because(ctx, ctx.Err()))
 }
 
-// playPart has a part that a signal ends, and goes on with what ends the whole.
+// playPart runs a part that a signal ends, and continues until a signal ends the whole.
 func playPart() int {
 	ctx, stop := exit.Signals(context.Background(), os.Stderr)
 	defer stop()
@@ -60,7 +60,7 @@ func playPart() int {
 	return exit.Code(exit.Because(ctx, ctx.Err()))
 }
 
-// playPipe writes to a standard output that nobody reads.
+// playPipe writes to a standard output without a reader.
 func playPipe() int {
 	_, stop := exit.Signals(context.Background(), os.Stderr)
 	defer stop()

@@ -23,7 +23,7 @@ import (
 	"abl/roles/call"
 )
 
-// spentOn is a project whose ledger has these rows, and what its calls may spend.
+// spentOn returns a project with these ledger rows, and its budgets.
 func spentOn(t *testing.T, caps config.Budget, rows ...ledger.Row) (learner.Home, *money.Account) {
 	t.Helper()
 	root := t.TempDir()
@@ -53,7 +53,7 @@ func paid(call string, used int64, outcome outcome.Outcome) ledger.Row {
 	}
 }
 
-// unasked is a Caller of whom nothing may be asked.
+// unasked is a Caller that must not be called.
 type unasked struct {
 	*testing.T
 	name string
@@ -68,9 +68,8 @@ func (u unasked) Try(ctx context.Context, a learner.Call) (learner.Happened, err
 	return u.Ask(ctx, a)
 }
 
-// A cap that is reached ends the run before anything is started or emptied, by the
-// sums that phases use: failed attempts count towards the call's own, and what a
-// gateway charged for unknown usage counts too.
+// A reached limit ends the run before anything is started or removed. Sums are like those of phases:
+// failed attempts and charges for unknown usage count.
 func TestReachedBudgetStartsNothing(t *testing.T) {
 	untold := paid("s1-c1-generate.1", 0, outcome.Done)
 	untold.Source, untold.CostUSD, untold.Input, untold.Candidates, untold.Total = ledger.Nobody, "", nil, nil, nil
@@ -106,7 +105,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 	}
 }
 
-// The gateway gets the rest of the caps, raised by the command line.
+// The gateway gets the rest of the limits, raised by the command line.
 func TestWhatTheGatewayIsTold(t *testing.T) {
 	_, account := spentOn(t, config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}, paid("s1-c1-review.1", 9, outcome.Crashed))
 	left, err := account.Left("s1-c1-review.2")
@@ -134,7 +133,7 @@ func TestBudgetFlags(t *testing.T) {
 	}
 }
 
-// What stops a run at the provider has its exit code, its words and what to do.
+// A run that the provider stops has its exit code, its message and its hint.
 func TestStopsAreSettled(t *testing.T) {
 	for _, c := range []struct {
 		err  error

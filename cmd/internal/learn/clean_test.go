@@ -19,7 +19,7 @@ import (
 	"abl/roles"
 )
 
-// broom is an engine that notes whose things it is asked to remove.
+// broom is an engine that records the labels of the objects to remove.
 type broom struct {
 	there []sandbox.Object
 	asked []string // the state files whose objects it is asked for

@@ -17,8 +17,8 @@ import (
 	"abl/orchestrator/learner"
 )
 
-// stub is where a session's calls are made in place of containers: an agent that
-// answers by what it is asked, and a program that prints a word.
+// stub makes a session's calls without containers: an agent that answers by its prompt, and a program
+// that prints a word.
 type stub struct{ dir string }
 
 func openStub(_ context.Context, w *work, x *learner.Session, _ learner.State) (func(error), error) {
@@ -52,7 +52,7 @@ func (s stub) Try(context.Context, learner.Call) (learner.Happened, error) {
 	return learner.Happened{Ran: &learner.Ran{OK: true, Output: "hello"}}, nil
 }
 
-// person calls agent-learner in a directory of their own.
+// person runs agent-learner in a separate directory.
 type person struct {
 	*testing.T
 	dir string
@@ -191,7 +191,7 @@ func TestDebug(t *testing.T) {
 	wants(t, "prompts.md", out, "# Current Prompt\n\n\\# Past Prompts\n\n# Past Prompts\n\n## Version 1 - ", "\n\nWrite code.\n")
 }
 
-// An agent of the settings is offered as abl's own are.
+// An agent of the settings can be selected like abl's own.
 func TestAgentOfOnesOwn(t *testing.T) {
 	p := newPerson(t)
 	if err := os.MkdirAll(".abl", 0o755); err != nil {

@@ -12,8 +12,8 @@ import (
 	"abl/cmd/internal/exit"
 )
 
-// stop.sh ends the agent-learner that is at work on a project here, and nobody of
-// whom a lock tells that nobody holds any more.
+// stop.sh ends the agent-learner that works on a project here, but not the process in a lock file that
+// is no longer held.
 func TestStopScript(t *testing.T) {
 	script, err := filepath.Abs("../../../stop.sh")
 	if err != nil {

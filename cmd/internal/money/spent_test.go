@@ -20,7 +20,7 @@ import (
 	"abl/roles/agent"
 )
 
-// accounts is a project with these rows in its ledger.
+// accounts returns a project with these rows in its ledger.
 func accounts(t *testing.T, rows ...ledger.Row) (state.Project, ledger.Prices) {
 	t.Helper()
 	root, err := state.Real(t.TempDir())
@@ -128,7 +128,7 @@ func TestCapsAdmit(t *testing.T) {
 	}
 }
 
-// What an agent counted itself is priced when it is entered.
+// Usage that the agent counted is priced when it is added to the ledger.
 func TestEnteredRowsArePriced(t *testing.T) {
 	p, list := accounts(t)
 	b := Book{Ledger: ledger.Open(p.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}

@@ -18,7 +18,7 @@ import (
 	"abl/roles"
 )
 
-// silent is a sink that nobody reads.
+// silent is a sink that discards events.
 type silent struct{}
 
 func (silent) Emit(state.Event) {}

@@ -199,7 +199,7 @@ func (c callProof) String() string {
 	return text + " passed"
 }
 
-// onlooker is an agent that does nothing. The container is started for the proof that comes before.
+// onlooker is an agent that does nothing: the container is only started for the proof before it.
 var onlooker = agent.Program("none", agent.Command{Argv: []string{helper.Bin + "/" + helper.HelperProbe, "look", "{}"}})
 
 // probeRole proves the boundary of a container like the role's, with the role's image and the project's
