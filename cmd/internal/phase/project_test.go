@@ -11,8 +11,8 @@ import (
 	"abl/roles/environment"
 )
 
-// A project that was moved stays the same on the engine; a copy of it is
-// another one, whose runs leave the original's boxes alone.
+// A moved project keeps its id on the engine. A copy gets another one, and its runs do not touch the
+// original's containers.
 func TestCopyIsAnotherProject(t *testing.T) {
 	top, err := state.Real(t.TempDir())
 	if err != nil {
@@ -52,7 +52,7 @@ func TestCopyIsAnotherProject(t *testing.T) {
 	if copied.Project == original.Project || copied.Root != at("copy").Paths.Root {
 		t.Errorf("the copy is %s in %q", copied.Project, copied.Root)
 	}
-	// Once it is saved, it stays what it is.
+	// After it was saved, it stays the same.
 	if err := state.Save(at("copy").Paths.State(), copied); err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +61,7 @@ func TestCopyIsAnotherProject(t *testing.T) {
 	}
 }
 
-// A Dockerfile may lie anywhere in the project but where an agent writes, and a
-// link to there is no way around that.
+// A Dockerfile may be anywhere in the project except where an agent writes, also by a link.
 func TestDockerfileOfAWorkspace(t *testing.T) {
 	top, err := state.Real(t.TempDir())
 	if err != nil {

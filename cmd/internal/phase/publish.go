@@ -293,7 +293,7 @@ func (x exchange) carried() (map[string][]byte, error) {
 	return files, errors.Join(err, neutralize(files))
 }
 
-// kept returns the files that were published as a commit. Whoever can push has written them.
+// kept returns the files of a published commit. Any user with push rights may have written them.
 func (x exchange) kept(commit string) (map[string][]byte, error) {
 	files, err := x.repo.Kept(commit)
 	if err == nil {

@@ -31,7 +31,7 @@ func runGit(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// published is a project in a person's repository, whose phase 1 was built once and published.
+// published returns a project on a user's repository, whose phase 1 was built once and published.
 func published(t *testing.T) *Project {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
@@ -58,7 +58,7 @@ func published(t *testing.T) *Project {
 	return s
 }
 
-// build lets the Builder commit something.
+// build commits a file as the Builder.
 func build(t *testing.T, s *Project, text string) string {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(s.Paths.Src, "built"), []byte(text), 0o644))
@@ -69,8 +69,8 @@ func build(t *testing.T, s *Project, text string) string {
 	return snap.Commit.Hash
 }
 
-// TestPublishWasKilled: a kill after the refs have moved, and before state.json says so, is
-// made good by the next who publishes.
+// TestPublishWasKilled checks that the next publish corrects a kill between moving the refs and
+// writing state.json.
 func TestPublishWasKilled(t *testing.T) {
 	s := published(t)
 	f, err := s.State()
@@ -85,7 +85,7 @@ func TestPublishWasKilled(t *testing.T) {
 	}
 }
 
-// TestPullOfANewerBranch: what was fetched of a phase goes before an older branch that is here.
+// TestPullOfANewerBranch checks that a fetched branch of a phase replaces an older local one.
 func TestPullOfANewerBranch(t *testing.T) {
 	s := published(t)
 	old := runGit(t, s.Paths.Root, "rev-parse", Branch(1))
@@ -105,7 +105,7 @@ func TestPullOfANewerBranch(t *testing.T) {
 	}
 }
 
-// TestPullKeepsWhatIsNotPublished: what a person made by hand in the clone is not replaced.
+// TestPullKeepsWhatIsNotPublished checks that a pull does not replace the user's work in the clone.
 func TestPullKeepsWhatIsNotPublished(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, s *Project){
 		"a commit": func(t *testing.T, s *Project) { build(t, s, "decided") },
@@ -131,7 +131,7 @@ func TestPullKeepsWhatIsNotPublished(t *testing.T) {
 	}
 }
 
-// A branch whose last commit is not what passed is not published.
+// A branch whose last commit differs from the passed one is not published.
 func TestPublishRefusesAnotherTree(t *testing.T) {
 	s := published(t)
 	f, err := s.State()

@@ -18,7 +18,7 @@ import (
 	"abl/roles"
 )
 
-// wantFiles compares the files that a pull wrote beside state.json and the workspaces.
+// wantFiles compares the files that a pull wrote next to state.json and the workspaces.
 func wantFiles(t *testing.T, s *Project, want string) {
 	t.Helper()
 	var got []string
@@ -36,16 +36,16 @@ func wantFiles(t *testing.T, s *Project, want string) {
 	}
 }
 
-// TestPullOfAHostileState: what a repository says was published is written nowhere but where
-// it belongs, and lets abl give nothing away.
+// TestPullOfAHostileState checks that a pull writes files of a repository only to their places, and
+// that abl does not change their owner otherwise.
 func TestPullOfAHostileState(t *testing.T) {
 	const once = `"history": [{"round": 1, "iteration": 1, "step": 1, "verdict": "fail", "entries": 0,
 		"when": "2026-01-02T03:04:05Z", "call": "p1-verify-1.1"}], "status"`
 	for name, c := range map[string]struct {
 		replace [2]string // in state.json
-		file    string    // one more that was published
+		file    string    // one more published file
 		content string    // of file, a ledger's header by default
-		link    string    // below .abl, to the folder "out" beside the project
+		link    string    // below .abl, to the folder "out" next to the project
 		refused bool
 	}{
 		"a lease":               {replace: [2]string{`"phases"`, `"lease": {"../out": {}}, "phases"`}},
@@ -102,7 +102,7 @@ func TestPullOfAHostileState(t *testing.T) {
 	}
 }
 
-// passed is a project whose phase 1 has passed, published with its audit record.
+// passed returns a project whose phase 1 has passed, published with its audit record.
 func passed(t *testing.T) *Project {
 	t.Helper()
 	s := published(t)
@@ -138,7 +138,7 @@ func passed(t *testing.T) *Project {
 	return s
 }
 
-// republish publishes changed files, as whoever can push can, and leaves a clone without any.
+// republish publishes changed files, like a user with push rights, and leaves a clone without a state.
 func republish(t *testing.T, s *Project, change func(files map[string][]byte)) {
 	t.Helper()
 	x, err := s.exchange()
@@ -164,14 +164,14 @@ func edit[T any](t *testing.T, data []byte, change func(*T)) []byte {
 	return data
 }
 
-// TestPullBelievesAPass: a phase is passed where its commits, its tree and its audit record are
-// those of a pass. Otherwise pull names what does not match, and writes nothing.
+// TestPullBelievesAPass checks that a pass counts only if its commits, its tree and its audit record
+// match. Otherwise pull names the mismatch and writes nothing.
 func TestPullBelievesAPass(t *testing.T) {
 	const at, none = "reports/phase1/step-1.json", "abababababababababababababababababababab"
 	for name, c := range map[string]struct {
 		state  func(p *state.Phase, main string)
 		record func(r *audit.Record)
-		want   string // in the error, "" for none
+		want   string // part of the error, may be ""
 	}{
 		"as published":            {},
 		"stale":                   {state: func(p *state.Phase, _ string) { p.Status = state.Stale }},
@@ -216,7 +216,7 @@ func TestPullBelievesAPass(t *testing.T) {
 	}
 }
 
-// TestPullBelievesNoPassWithoutARound: a phase that never began cannot have passed.
+// TestPullBelievesNoPassWithoutARound checks that a phase that never began cannot have passed.
 func TestPullBelievesNoPassWithoutARound(t *testing.T) {
 	for _, status := range []state.Status{state.Passed, state.Stale} {
 		t.Run(string(status), func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestPullBelievesNoPassWithoutARound(t *testing.T) {
 	}
 }
 
-// TestPullTheirsIsRefused: a state that is not believed puts nothing aside.
+// TestPullTheirsIsRefused checks that a refused state moves nothing away.
 func TestPullTheirsIsRefused(t *testing.T) {
 	s := passed(t)
 	before := read(t, s.Paths.State())
@@ -255,8 +255,8 @@ func TestPullTheirsIsRefused(t *testing.T) {
 	}
 }
 
-// TestPullDrawsNoVerdict: a finding on a call that abl has not judged yet would be taken for
-// abl's own.
+// TestPullDrawsNoVerdict checks that a pull does not write a finding on a call that abl has not judged
+// yet.
 func TestPullDrawsNoVerdict(t *testing.T) {
 	s := passed(t)
 	republish(t, s, func(files map[string][]byte) {
@@ -267,7 +267,7 @@ func TestPullDrawsNoVerdict(t *testing.T) {
 	wantFiles(t, s, ".abl/logs/tokens.csv .abl/reports/phase1/step-1.json")
 }
 
-// TestPullNeutralizes: no pulled file runs in a spreadsheet, or steers a terminal.
+// TestPullNeutralizes checks that no pulled file runs in a spreadsheet or steers a terminal.
 func TestPullNeutralizes(t *testing.T) {
 	s := passed(t)
 	row := func(cells ...string) string {

@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files of testdata/repos")
 
-// sample is a repository of testdata/repos. Lines such as "dir: backend" before the first file are
-// what the user asks for.
+// sample returns a repository of testdata/repos. Lines such as "dir: backend" before the first file
+// are the user's choices.
 func sample(t *testing.T, file string) (fstest.MapFS, *detect.Tree, Plan) {
 	t.Helper()
 	archive, err := txtar.ParseFile(file)
@@ -83,7 +83,7 @@ func TestRepositories(t *testing.T) {
 	}
 }
 
-// output is what a plan writes that depends on the repository.
+// output returns the files of a plan that depend on the repository.
 func output(p Plan) []byte {
 	var a txtar.Archive
 	for _, op := range p.Ops {

@@ -160,7 +160,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// What init writes is a project that abl takes: configuration, spec, prompts.
+// The files of init are a valid project: configuration, spec, prompts.
 func TestEveryStackIsAProject(t *testing.T) {
 	for i, stack := range slices.Repeat(Stacks(), len(Kinds())) {
 		kind := Kinds()[i/len(Stacks())]
@@ -268,7 +268,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 	}
 }
 
-// What appears between the plan and its execution is kept.
+// A file that appears between the plan and its execution is kept.
 func TestApplyKeepsWhatAppeared(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)

@@ -88,8 +88,8 @@ func (w *writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What goes on stands in the status, its seconds at the end whatever the width, until the next
-// fact; plain lines and JSON have nothing of it.
+// The current activity is in the status line, with its seconds at the end at any width, until the next
+// event. Plain lines and JSON do not have it.
 func TestProgressIsOnlyInTheStatus(t *testing.T) {
 	var plain, events bytes.Buffer
 	live, now := &writes{}, noon

@@ -119,8 +119,7 @@ func terminal(t *testing.T, columns int) (master, tty interface {
 	return m, s
 }
 
-// screen is as much of a terminal as a live view may need: anything else that
-// it is sent fails the test.
+// screen is a minimal terminal: an unsupported control sequence fails the test.
 type screen struct {
 	columns int
 	rows    []string // the last one has the cursor
@@ -132,7 +131,7 @@ func newScreen(columns int) *screen {
 	return &screen{columns: columns, rows: []string{""}, cursor: true}
 }
 
-// text joins what was wrapped, so that it can be searched.
+// text joins wrapped lines, so that they can be searched.
 func (s *screen) text() string { return strings.Join(s.rows, "") }
 
 // unfolded returns the text without the blanks that folding inserts.

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The status line shows what the running call has used. Without a terminal a line says so once a minute,
-// also while the agent's actions are printed.
+// The status line shows the usage of the running call. Without a terminal a line reports it once a
+// minute, also while the agent's actions are printed.
 func TestRunningCallIsCounted(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	now := start

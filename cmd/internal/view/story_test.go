@@ -8,7 +8,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// aPhase is a phase as the orchestrator tells it, agents' tricks included.
+// aPhase returns the events of a phase, with hostile texts of agents.
 func aPhase() []state.Event {
 	tokens := func(n int64) *int64 { return &n }
 	exit := func(n int) *int { return &n }
