@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// needsBuildKit are the parts of a Dockerfile that the classic builder refuses, or that it ignores
-// without a word.
+// needsBuildKit lists the parts of a Dockerfile that the classic builder refuses or silently ignores.
 var needsBuildKit = []struct {
 	instructions []string
-	option       bool // it is an option, which stands before all that is not
+	option       bool // the word is an option: only options are before it
 	pattern      *regexp.Regexp
 }{
 	{[]string{"RUN"}, true, regexp.MustCompile(`^--(mount|network|security)\b`)},
@@ -48,8 +47,8 @@ func checkClassic(text string) error {
 	return nil
 }
 
-// classicLacks reports whether the classic builder lacks a word of an instruction, which is an
-// option or not.
+// classicLacks reports whether the classic builder does not support a word of an instruction. option is
+// set if the word is an option.
 func classicLacks(instruction, word string, option bool) bool {
 	for _, n := range needsBuildKit {
 		if n.pattern.MatchString(word) && slices.Contains(n.instructions, instruction) && (option || !n.option) {
@@ -59,7 +58,7 @@ func classicLacks(instruction, word string, option bool) bool {
 	return false
 }
 
-// imagesOf returns the references of images that a Dockerfile names, but for those in variables.
+// imagesOf returns the images that a Dockerfile names, except in variables.
 func imagesOf(text string) (refs []string) {
 	for _, words := range instructions(text) {
 		for _, word := range words[1:] {

