@@ -21,7 +21,7 @@ func dial(t testing.TB, addr string) net.Conn {
 	return c
 }
 
-// raw is a good request as bytes.
+// raw returns a valid request as bytes.
 func raw(path string) string {
 	return fmt.Sprintf("POST /%s%s HTTP/1.1\r\nHost: g\r\nX-Goog-Api-Key: %s\r\nContent-Length: %d\r\n\r\n%s", callID, path, callTok, len(shortBody), shortBody)
 }
@@ -36,8 +36,8 @@ func readSome(t testing.TB, c net.Conn) string {
 	return string(b[:n])
 }
 
-// TestAttacks sends what no client sends: it is refused, the log says why, the
-// connection is closed, and the provider sees nothing of it. What net/http cannot read has no line.
+// TestAttacks sends requests that no client sends. Each is refused, logged with the reason unless
+// net/http cannot read it, and not sent to the provider, and the connection is closed.
 func TestAttacks(t *testing.T) {
 	u := serve(t, say(http.StatusOK, "application/json", "{}"))
 	s := setup(u.URL)
@@ -70,7 +70,7 @@ func TestAttacks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r.under(t)
 			c := dial(t, r.addr)
-			go io.WriteString(c, tt.send) // what is not read any more is no error
+			go io.WriteString(c, tt.send) // data that the gateway does not read is no error
 			answer, err := http.ReadResponse(bufio.NewReader(c), nil)
 			if err != nil {
 				if tt.status != "" {
@@ -80,7 +80,7 @@ func TestAttacks(t *testing.T) {
 				t.Errorf("got %s, close %v, want status %q, close true", answer.Status, answer.Close, tt.status)
 			}
 			c.Close()
-			if tt.reason == "" { // net/http has answered
+			if tt.reason == "" { // net/http has responded
 				return
 			}
 			if e := r.next(kind(tt.name)); !strings.Contains(e.Reason, tt.reason) || !e.Req.Refused {
@@ -96,7 +96,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// kind is that of the line which a test of this name causes.
+// kind returns the kind of the log line for a test of this name.
 func kind(name string) string {
 	if strings.HasPrefix(name, "CONNECT") {
 		return Tunneled
@@ -138,7 +138,7 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 	r := start(t, s)
 	slow := dial(t, r.addr)
 	io.WriteString(slow, "POST /"+callID+gen+" HTTP/1.1\r\nHost: g\r\nExpect: 100-continue\r\nX-Api-Key: "+callTok+"\r\nContent-Length: 1000\r\n\r\n")
-	readSome(t, slow) // "100 Continue": its place is taken
+	readSome(t, slow) // "100 Continue": it counts as running
 	if got := r.post(gen, shortBody+strings.Repeat(" ", 700)); got.status != http.StatusServiceUnavailable {
 		t.Errorf("got %+v, want %d", got, http.StatusServiceUnavailable)
 	}
@@ -152,8 +152,8 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 	}
 }
 
-// Tunnels that are opened and closed again and again have a bounded number of lines, and
-// each without a line is counted.
+// Tunnels that are opened and closed repeatedly have a limited number of log lines, and those without
+// a line are counted.
 func TestFloodOfTunnels(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

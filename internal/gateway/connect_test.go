@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// registry is a server that answers each line with itself, for localhost's ports, and a
-// dialer that takes no address but loopback's for public.
+// registry starts a server that echoes each line, for localhost's ports, and returns a dialer for
+// which only loopback addresses are public.
 func registry(t *testing.T) (at string, d Dialer) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -10,14 +10,14 @@ import (
 	"abl/internal/outcome"
 )
 
-// spoken is one API: the path and body of a request, the events of an answer before its end,
-// and the events that end it.
+// spoken is one API: the path and body of a request, the events of a response before its end, and
+// those that end it.
 type spoken struct {
 	name, path, body        string
 	begin, end, limit, fail string
 }
 
-// tooled is a request for work: it offers a tool.
+// tooled is a request with a tool.
 const tooled = `{"model":"m1","tools":[{"type":"function","name":"f"}]}`
 
 var spokenAPIs = []spoken{
@@ -48,7 +48,7 @@ var spokenAPIs = []spoken{
 	},
 	{
 		name: "chat", path: "/openai-chat/v1/chat/completions", body: tooled,
-		begin: `data: {"choices":[{"delta":{"content":"words"},"finish_reason":null}],` + // some servers report usage as they go
+		begin: `data: {"choices":[{"delta":{"content":"words"},"finish_reason":null}],` + // some servers report usage in each event
 			`"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8}}` + "\n\n",
 		end: `data: {"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n" +
 			`data: {"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}}` + "\n\ndata: [DONE]\n\n",
@@ -58,8 +58,8 @@ var spokenAPIs = []spoken{
 	},
 }
 
-// A fault of an answer has the same class with every API, and the cost of an answer without an
-// end is unknown.
+// A fault of a response has the same class with every API, and the cost of a response without an end
+// is unknown.
 func TestFaultsOfAnswers(t *testing.T) {
 	const broken = "data: {\"candidates\": [ no json\n\n"
 	const noEnd, load = "has no finish reason", "ended its response with an error: load"
@@ -69,7 +69,7 @@ func TestFaultsOfAnswers(t *testing.T) {
 		cut     bool // the provider breaks the connection
 		class   outcome.Outcome
 		says    string
-		unknown int64 // answers of unknown cost; -1 for whatever
+		unknown int64 // responses of unknown cost; -1 for any number
 		answer  func(s spoken) string
 	}{
 		{"complete", false, "", "", 0, func(s spoken) string { return s.begin + s.end }},
@@ -113,8 +113,8 @@ func TestFaultsOfAnswers(t *testing.T) {
 	}
 }
 
-// A client that leaves as soon as it has read the end of an answer, or an error in it, changes
-// nothing about the answer.
+// A client that disconnects after the end of a response, or after an error in it, does not change its
+// class.
 func TestClientThatLeavesAtTheEnd(t *testing.T) {
 	for _, f := range []struct {
 		name   string
@@ -159,7 +159,7 @@ func TestClientThatLeavesAtTheEnd(t *testing.T) {
 	}
 }
 
-// Requests without tools are asides, wherever an API takes the tools.
+// Requests without tools are asides, with every API.
 func TestAsides(t *testing.T) {
 	const chat, responses = "/openai-chat/v1/chat/completions", "/openai-responses/v1/responses"
 	const messages = "/anthropic/v1/messages"

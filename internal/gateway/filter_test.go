@@ -155,7 +155,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// The log names the host of plain http, so that a person learns who was asked.
+// The log names the host of a plain http request, so that the user learns the target.
 func TestProxied(t *testing.T) {
 	known := http.Header{"Proxy-Authorization": {"Bearer " + callTok}}
 	for target, want := range map[string]string{
@@ -276,7 +276,7 @@ func BenchmarkBody(b *testing.B) {
 	}
 }
 
-// passable are all paths that may ever reach an upstream.
+// passable are all paths that may reach an upstream.
 var passable = []string{
 	"/v1beta/models/m1:streamGenerateContent", "/v1beta/models/m1:generateContent", "/v1beta/models/m1:countTokens",
 	"/v1beta/models/m2:streamGenerateContent", "/v1beta/models/m2:generateContent", "/v1beta/models/m2:countTokens",

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// hold keeps an answer open until the client, which is the gateway, goes.
+// hold delays the response until the gateway disconnects.
 func hold(q *http.Request) { <-q.Context().Done() }
 
 func flush(w http.ResponseWriter) { w.(http.Flusher).Flush() }
 
 const event = "data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":5,\"totalTokenCount\":6}}\n\n"
 
-// TestHostileUpstream lets a provider misbehave: the client sees what came, and that
-// it is not all; the log says why, and knows what usage there was.
+// TestHostileUpstream checks faulty responses of a provider: the client gets the received part and
+// notices that it is incomplete, and the log has the reason and the usage.
 func TestHostileUpstream(t *testing.T) {
 	huge := "data: {\"x\":\"" + strings.Repeat("long ", 1<<20) + "\"}\n\n" + event
 	tests := []struct {
@@ -28,7 +28,7 @@ func TestHostileUpstream(t *testing.T) {
 		serve   http.HandlerFunc
 		limits  Limits
 		status  int
-		body    string // all of it, "*" for whatever
+		body    string // all of it, "*" for any
 		cut     bool
 		reason  string // part of it
 		usage   string
@@ -116,7 +116,7 @@ func TestRetryAfterPasses(t *testing.T) {
 	}
 }
 
-// TestEchoedKey has the provider say the key in every way.
+// TestEchoedKey checks responses that contain the key in any form.
 func TestEchoedKey(t *testing.T) {
 	coded := base64.StdEncoding.EncodeToString([]byte(realKey))
 	for name, f := range map[string]http.HandlerFunc{
@@ -170,8 +170,8 @@ func TestBytesAreThoseOfTheProvider(t *testing.T) {
 	}
 }
 
-// TestEachPieceAtOnce has the provider wait with each piece until the client has
-// the one before: a gateway that buffers never ends.
+// TestEachPieceAtOnce checks that the client gets each piece before the provider sends the next one. A
+// gateway that buffers would never end.
 func TestEachPieceAtOnce(t *testing.T) {
 	arrived := make(chan string)
 	u := serve(t, func(w http.ResponseWriter, q *http.Request) {
@@ -190,7 +190,7 @@ func TestEachPieceAtOnce(t *testing.T) {
 		}
 	})
 	r := start(t, setup(u.URL))
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // else it would hang
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // so that a failure does not hang
 	defer cancel()
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.addr+"/"+callID+gen, strings.NewReader(shortBody))
 	if err != nil {

@@ -124,7 +124,7 @@ func TestLastTrouble(t *testing.T) {
 // streamed is the beginning of an answer, with a usage that is not the last.
 const streamed = "data: {\"candidates\":[],\"usageMetadata\":{\"promptTokenCount\":7,\"totalTokenCount\":7}}\n\n"
 
-// What each fault of a provider is called in the log.
+// TestTroubleInTheLog checks the class of each fault of a provider in the log.
 func TestTroubleInTheLog(t *testing.T) {
 	rich := `{"error":{"message":"slow down, sk-REAL-canary-9f8e7d6c5b4a","status":"RESOURCE_EXHAUSTED"}}`
 	for name, c := range map[string]struct {

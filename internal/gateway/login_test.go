@@ -13,8 +13,8 @@ const (
 	renewedKey = "sk-REAL-renewed-0a1b2c3d"
 )
 
-// loggedIn is a setup with the key in another header than the API's own, and with what a
-// company's gateway asks for in addition.
+// loggedIn returns a setup with the key in another header than the API's, and with a company gateway's
+// headers and parameters.
 func loggedIn(upstream string) Setup {
 	s := setup(upstream)
 	for i := range s.Providers {
@@ -26,8 +26,8 @@ func loggedIn(upstream string) Setup {
 	return s
 }
 
-// A provider gets its key in the header that it asks for and nowhere else, with the fixed
-// headers and parameters. The agent's own values for these do not pass.
+// A provider gets its key only in its header, with the fixed headers and parameters. The agent's
+// values for these are removed.
 func TestTheHeadersOfALogin(t *testing.T) {
 	u := serve(t, say(http.StatusOK, "application/json", `{"usage":{}}`))
 	r := start(t, loggedIn(u.URL))
@@ -69,7 +69,7 @@ func TestTheHeadersOfALogin(t *testing.T) {
 	}
 }
 
-// An agent does not learn the fixed headers from an answer, and does not send them anywhere.
+// An agent cannot read the fixed headers from a response, nor send them elsewhere.
 func TestFixedHeadersStayInTheGateway(t *testing.T) {
 	u := serve(t, say(http.StatusOK, "text/event-stream", "data: {\"said\":\""+extraValue+"\"}\n\n"))
 	r := start(t, loggedIn(u.URL))

@@ -12,7 +12,7 @@ import (
 	"abl/internal/tokens"
 )
 
-// show prints a usage as the log has it.
+// show prints a usage in the form of the log.
 func show(u tokens.Count) string {
 	line, err := json.Marshal(u)
 	if err != nil {
@@ -97,7 +97,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A router that tells a usage in two APIs' words is read by those of the API asked.
+// If a router reports the usage in the terms of two APIs, those of the requested API count.
 func TestNamesOfTwoAPIs(t *testing.T) {
 	for range 200 {
 		for api, want := range map[API]int64{Chat: 2, Responses: 1} {
@@ -110,7 +110,7 @@ func TestNamesOfTwoAPIs(t *testing.T) {
 	}
 }
 
-// What an answer nests deeply is not copied at every level.
+// Deeply nested parts of a response are not copied at every level.
 func TestDeepDetails(t *testing.T) {
 	const depth = 9900
 	answer := `{"usage":` + strings.Repeat(`{"x_details":`, depth) + "{}" + strings.Repeat("}", depth) + "}"
@@ -172,9 +172,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// FuzzMeter cuts an answer in two at every place: the cut makes no difference.
-// A valid document of the Chat API is read as a JSON
-// decoder reads it.
+// FuzzMeter cuts a response in two at every place, which must make no difference. A valid document of
+// the Chat API must be read like a JSON decoder reads it.
 func FuzzMeter(f *testing.F) {
 	for _, a := range answers {
 		f.Add(string(a.api), a.body)
@@ -208,7 +207,7 @@ func FuzzMeter(f *testing.F) {
 	})
 }
 
-// plain keeps to documents in which decoders agree which record counts.
+// plain selects documents in which decoders agree which record counts.
 func plain(body string) bool {
 	return strings.HasPrefix(body, "{") && strings.Count(body, `"usage"`) == 1 && strings.Count(body, `"total_tokens"`) == 1 &&
 		strings.Count(strings.ToLower(body), "usage") == 1 && strings.Count(strings.ToLower(body), "total_tokens") == 1 && !strings.Contains(body, `\`)
@@ -223,7 +222,7 @@ func BenchmarkMeter(b *testing.B) {
 	}
 }
 
-// A meter sees whether an answer calls a tool of the client's.
+// A meter detects whether a response calls a tool of the client.
 func TestCalls(t *testing.T) {
 	for _, tt := range []struct {
 		name string

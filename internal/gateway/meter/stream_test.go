@@ -9,8 +9,8 @@ import (
 	"abl/internal/outcome"
 )
 
-// What a provider says is wrong after its status has gone out, in the words of each
-// API; and what only looks like it.
+// Errors that a provider reports after its status, with each API, and texts that only look like an
+// error.
 func TestFailed(t *testing.T) {
 	const fine = "data: {\"candidates\":[]}\n\n"
 	for _, c := range []struct {

@@ -71,7 +71,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Whatever comes, a wait is neither negative nor without end.
+// A requested wait is never negative or endless.
 func FuzzOf(f *testing.F) {
 	f.Add(429, "30", `{"error":{"message":"x","details":[{"retryDelay":"1s"}]}}`)
 	f.Add(400, "Sun, 01 Mar 2026 12:05:00 GMT", `[{"error":{"status":"a"}}]`)
