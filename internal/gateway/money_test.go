@@ -20,7 +20,7 @@ func usd(text string) *prices.USD {
 	return &u
 }
 
-// tenDollars is a model of which a million tokens cost ten dollars, read or written.
+// tenDollars is a price of ten dollars per million tokens, read or written.
 func tenDollars() *prices.Price {
 	ten := 10 * prices.Dollar
 	return &prices.Price{
@@ -29,7 +29,7 @@ func tenDollars() *prices.Price {
 	}
 }
 
-// priced is a setup whose models cost that, with bounds.
+// priced returns a setup with this price and bounds.
 func priced(upstream string, bounds ...Bound) Setup {
 	s := setup(upstream)
 	for i := range s.Providers {
@@ -39,7 +39,7 @@ func priced(upstream string, bounds ...Bound) Setup {
 	return s
 }
 
-// gemini is an answer that tells so many tokens.
+// gemini returns a response that reports these tokens.
 func gemini(prompt, answer int) string {
 	return fmt.Sprintf(`data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":%d,"totalTokenCount":%d}}`+"\n\n", prompt, answer, prompt+answer)
 }
@@ -126,8 +126,8 @@ func TestCharges(t *testing.T) {
 	}
 }
 
-// Whoever leaves before an answer tells its usage, or does not ask for it, pays for
-// what went by.
+// If the client disconnects before the usage, or does not request it, the response counts by its
+// length.
 func TestNoLongAnswerForThePriceOfAShortOne(t *testing.T) {
 	const events = 5000
 	word := func(text string) string { return "data: " + text + "\n\n" }
@@ -154,10 +154,10 @@ func TestNoLongAnswerForThePriceOfAShortOne(t *testing.T) {
 	}
 }
 
-// A server in front of the model that stopped waiting for it reports no usage: the model may
-// have finished, and the provider may charge.
+// If a server in front of the model times out, no usage is reported: the model may have finished, and
+// the provider may charge.
 func TestATimeoutInFrontOfTheModelHasAnUnknownCost(t *testing.T) {
-	late := http.Header{"Retry-After": {"600"}} // after which no request of the call is of use
+	late := http.Header{"Retry-After": {"600"}} // so long that further requests of the call are useless
 	for _, c := range []struct {
 		name    string
 		status  int

@@ -16,7 +16,7 @@ import (
 	"abl/internal/outcome"
 )
 
-// companyProxy is an HTTP proxy that wants a user and a password. It connects every name with one
+// companyProxy is an HTTP proxy that requires a user and a password. It connects every name to one
 // server.
 type companyProxy struct {
 	*httptest.Server
@@ -34,7 +34,7 @@ func proxyTo(t *testing.T, to string) *companyProxy {
 	return p
 }
 
-// address is the proxy's, with a user and a password if there is one.
+// address returns the proxy's address, with a user and a password if given.
 func (p *companyProxy) address(user *url.Userinfo) Secret {
 	u, err := url.Parse(p.URL)
 	if err != nil {
@@ -79,8 +79,8 @@ func (p *companyProxy) seen() string {
 	return strings.Join(p.asked, "|")
 }
 
-// The gateway reaches the provider through a proxy that wants a password, with the company's CA. The
-// proxy is not asked for names in NO_PROXY, and nobody sees the password.
+// The gateway reaches the provider through a proxy with a password and the company's CA. It does not
+// use the proxy for names in NO_PROXY, and logs no password.
 func TestProviderThroughAProxy(t *testing.T) {
 	far := httptest.NewTLSServer(say(200, "application/json", `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"totalTokenCount":9}}`))
 	t.Cleanup(far.Close)
@@ -91,7 +91,7 @@ func TestProviderThroughAProxy(t *testing.T) {
 		user   *url.Userinfo
 		no     string
 		status int
-		asked  string // of the proxy
+		asked  string // requests to the proxy
 		reason string
 	}{
 		"passes":         {"example.com", me, "", 200, "CONNECT example.com:443", ""},
@@ -121,7 +121,7 @@ func TestProviderThroughAProxy(t *testing.T) {
 	}
 }
 
-// A tunnel of network.allow goes through the proxy, too. A name that is private here does not.
+// A tunnel of network.allow uses the proxy, too. A name with a private address here is refused.
 func TestTunnelThroughAProxy(t *testing.T) {
 	good, d := registry(t)
 	proxy := proxyTo(t, strings.Replace(good, "localhost", "127.0.0.1", 1))
@@ -146,8 +146,8 @@ func TestTunnelThroughAProxy(t *testing.T) {
 	}
 }
 
-// Before any answer of a run, a gateway whose requests reach nobody ends the agent soon. After one it
-// lets the agent ask again.
+// If no request of a run has reached a provider, the gateway ends the agent soon. Later it lets the
+// agent retry.
 func TestFirstRequestsWithoutARoute(t *testing.T) {
 	const path = "/gemini/v1beta/models/m1:generateContent"
 	for name, first := range map[string]bool{"first": true, "later": false} {

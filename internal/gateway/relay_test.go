@@ -33,10 +33,10 @@ func (c *countingConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// inPieces is a body of which each read gives a piece of so many bytes.
+// inPieces is a body whose reads return pieces of a fixed size.
 type inPieces struct {
 	sizes []int
-	ended bool // the last piece comes with the word that it is the last
+	ended bool // the last read returns io.EOF with the piece
 }
 
 func (b *inPieces) Read(p []byte) (int, error) {
@@ -52,7 +52,7 @@ func (b *inPieces) Read(p []byte) (int, error) {
 
 func (*inPieces) Close() error { return nil }
 
-// A response of pings causes lines, by which abl knows that the call is not idle.
+// A response of pings causes log lines, so that abl does not take the call for idle.
 func TestPingsAreLogged(t *testing.T) {
 	enough := make(chan struct{})
 	model := serve(t, func(w http.ResponseWriter, q *http.Request) {
@@ -87,8 +87,8 @@ type answers func(*http.Request) *http.Response
 
 func (f answers) RoundTrip(q *http.Request) (*http.Response, error) { return f(q), nil }
 
-// The headers of an answer are one write to the socket, and so is each piece, however large. The
-// last piece, when it is known as such, takes the answer's end along.
+// The headers of a response are one write to the socket, and so is each piece. If the last piece is
+// known to be the last, it is one write with the end of the response.
 func TestPieceIsOneWrite(t *testing.T) {
 	ending := strings.Repeat("x", 100) + "0\r\n"
 	for _, c := range []struct {
@@ -114,7 +114,7 @@ func TestPieceIsOneWrite(t *testing.T) {
 	}
 }
 
-// atOnce is a body that comes whole in one read, with its end.
+// atOnce is a body that one read returns, with io.EOF.
 type atOnce struct{ text string }
 
 func (b *atOnce) Read(p []byte) (int, error) { return copy(p, b.text), io.EOF }
@@ -159,7 +159,7 @@ func answered(t *testing.T, answer *http.Response) (bytes int, writes int64) {
 	return len(got), count.writes.Load()
 }
 
-// A client that never reads holds its request for no longer than it is given for a piece.
+// A client that never reads does not keep its request longer than the time limit of a piece.
 func TestClientThatDoesNotRead(t *testing.T) {
 	u := serve(t, func(w http.ResponseWriter, q *http.Request) {
 		for q.Context().Err() == nil {
@@ -178,12 +178,12 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// An answer whose end comes long after its last piece is whole all the same.
+// A response whose end comes long after its last piece is complete.
 func TestEndAfterAPause(t *testing.T) {
 	u := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, event)
 		flush(w)
-		time.Sleep(100 * time.Millisecond) // longer than WriteMS: the duration is what is tested
+		time.Sleep(100 * time.Millisecond) // longer than WriteMS: the duration is tested
 	})
 	order := setup(u.URL)
 	order.Limits.WriteMS = 20

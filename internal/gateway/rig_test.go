@@ -20,10 +20,10 @@ const (
 	realKey   = "sk-REAL-canary-9f8e7d6c5b4a"
 	shortBody = `{"contents":[],"generationConfig":{      }}`
 	most      = int64(len(shortBody)) + 65_536                // tokens of a request with it
-	modelled  = `{"model":"m1","metadata":{               }}` // for the APIs that name it in the body
+	modelled  = `{"model":"m1","metadata":{               }}` // for APIs with the model in the body
 )
 
-// rig is a gateway in this process with everything that it is connected to.
+// rig is a gateway in this process with its connections.
 type rig struct {
 	t     testing.TB
 	addr  string
@@ -33,17 +33,17 @@ type rig struct {
 	stop  context.CancelFunc
 
 	mu  sync.Mutex
-	raw bytes.Buffer // all that it wrote
+	raw bytes.Buffer // all output
 }
 
-// under makes the rig report to a subtest until the subtest ends.
+// under makes the rig report errors to a subtest until the subtest ends.
 func (r *rig) under(t *testing.T) {
 	was := r.t
 	r.t = t
 	t.Cleanup(func() { r.t = was })
 }
 
-// setup is one for the upstream's address, with all APIs.
+// setup returns a setup for the upstream's address, with all APIs.
 func setup(upstream string) Setup {
 	s := Setup{Listen: "127.0.0.1:0", Call: Call{ID: callID, Token: callTok, Deadline: time.Now().Add(time.Hour).Unix()}}
 	for _, name := range []string{"gemini", "anthropic", "openai-responses", "openai-chat"} {
@@ -114,7 +114,7 @@ func (r *rig) follow(log io.Reader) {
 	}
 }
 
-// next waits for a line of that kind and passes over others.
+// next waits for a line of a kind and skips others.
 func (r *rig) next(kind string) Entry {
 	r.t.Helper()
 	for {
@@ -138,12 +138,12 @@ func (r *rig) log() string {
 	return r.raw.String()
 }
 
-// reply is an answer as the client got it.
+// reply is a response as the client received it.
 type reply struct {
 	status int
 	header http.Header
 	body   string
-	err    error // the answer had no end
+	err    error // the response was incomplete
 }
 
 // post sends a body below the call's path, with the token.
@@ -174,7 +174,7 @@ var client = &http.Client{
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// upstream is a provider that answers with f and keeps what it was asked.
+// upstream is a provider that responds by f and records the requests.
 type upstream struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -203,7 +203,7 @@ func (u *upstream) requests() []*http.Request {
 	return append([]*http.Request(nil), u.seen...)
 }
 
-// say answers with a text.
+// say responds with a text.
 func say(status int, kind, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind)

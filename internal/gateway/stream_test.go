@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// stream is an answer as models give them: events of a hundred-odd bytes and one
-// with the usage.
+// stream is a typical response of a model: events of about a hundred bytes, and one with the usage.
 type stream struct {
 	events []string
 	whole  string
@@ -48,8 +47,7 @@ func (s stream) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 // prompt is a request of 4 KB.
 var prompt = `{"contents":[{"role":"user","parts":[{"text":"` + strings.Repeat("word ", 800) + `"}]}]}`
 
-// load sends requests, so many at once, and returns how long each took and how
-// many came back otherwise than the stream is.
+// load sends requests, atOnce at a time, and returns their times and the number of wrong responses.
 func load(url string, want string, requests, atOnce int) (took []time.Duration, wrong int64) {
 	took = make([]time.Duration, requests)
 	var next, bad atomic.Int64

@@ -93,7 +93,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// pair is a TCP connection with both of its ends.
+// pair returns both ends of a TCP connection.
 func pair(t *testing.T) (a, b net.Conn) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -161,7 +161,7 @@ func TestSilentRelayEnds(t *testing.T) {
 	}
 }
 
-// One in which something comes now and then lives on, however long.
+// A tunnel with occasional data is never closed.
 func TestBusyTunnelLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, near := net.Pipe()

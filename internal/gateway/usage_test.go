@@ -8,7 +8,7 @@ import (
 	"abl/internal/prices"
 )
 
-// sonnet is the price of a model in US dollars for a million tokens.
+// sonnet is the price of a model in US dollars per million tokens.
 func sonnet() *prices.Price {
 	return &prices.Price{Rate: prices.Rate{
 		Input:          *usd("3"),

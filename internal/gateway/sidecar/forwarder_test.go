@@ -44,7 +44,7 @@ func forward(t *testing.T, target string, roots *x509.CertPool) *Forwarder {
 	return f
 }
 
-// raw sends bytes and gives back all that comes until the other side closes.
+// raw sends bytes and returns the response until the other side closes.
 func raw(t *testing.T, addr, text string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -55,11 +55,11 @@ func raw(t *testing.T, addr, text string) string {
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
-	all, _ := io.ReadAll(c) // a connection cut short is what some want to see
+	all, _ := io.ReadAll(c) // some tests expect a cut connection
 	return string(all)
 }
 
-// verbatim is a server that keeps the bytes of one request and answers with bytes.
+// verbatim is a server that records the bytes of one request and responds with bytes.
 func verbatim(t *testing.T, answer string) (address string, asked <-chan string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -94,7 +94,7 @@ func verbatim(t *testing.T, answer string) (address string, asked <-chan string)
 	return l.Addr().String(), got
 }
 
-// Neither side sees a header that the other did not send.
+// Neither side gets a header that the other did not send.
 func TestNothingAdded(t *testing.T) {
 	addr, asked := verbatim(t, "HTTP/1.1 418 Odd\r\nX-One: 1\r\nConnection: x-hop\r\nX-Hop: 1\r\nLocation: http://elsewhere.example/\r\nDate: then\r\nContent-Length: 2\r\n\r\nno")
 	f := forward(t, "http://"+addr+"/base", nil)
@@ -135,7 +135,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Strangers do not fill this machine with connections; the next one is served once one of them leaves.
+// Foreign clients cannot open many connections. When one of them closes, the next one is served.
 func TestConnectionsAreBounded(t *testing.T) {
 	f := forward(t, "http://127.0.0.1:1", nil)
 	dial := func() net.Conn {
@@ -160,12 +160,12 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Errorf("more than %d connections are open", maxConnections)
 	}
 	first.Close()
-	for !asks() { // until the forwarder has seen it
+	for !asks() { // until the forwarder has noticed
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// Each piece is with the client before the server makes the next one.
+// The client gets each piece before the server writes the next one.
 func TestStreams(t *testing.T) {
 	next := make(chan bool)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -216,7 +216,7 @@ func TestCutStaysCut(t *testing.T) {
 	}
 }
 
-// A gateway that leaves ends what it asked for.
+// If a gateway disconnects, the request to the server ends.
 func TestClientLeaves(t *testing.T) {
 	begun, over := make(chan bool), make(chan bool)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -269,7 +269,7 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// A server may answer before it has read the body, which still comes whole.
+// A server may respond before it has read the body, and still gets all of it.
 func TestAnswerBeforeTheBody(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -322,7 +322,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// abl is killed and comes back: the gateway finds the server where it was.
+// abl is killed and restarted: the gateway finds the server at the same address.
 func TestComesBack(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()

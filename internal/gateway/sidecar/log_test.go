@@ -16,7 +16,7 @@ import (
 	"abl/internal/sandbox"
 )
 
-// dying is an engine whose box has said these last words.
+// dying is an engine whose container has printed this output.
 type dying struct {
 	sandbox.Engine
 	words string
@@ -28,7 +28,7 @@ func (d dying) Logs(context.Context, string, int64) ([]byte, error) {
 	return []byte(d.words), nil
 }
 
-// Whatever a gateway says when it dies, what is kept of it holds no key.
+// The stored output of a gateway that died contains no key.
 func TestLastWordsAreKeptSafe(t *testing.T) {
 	o := &redact.Sanitizer{}
 	o.Hide(key)
@@ -45,7 +45,7 @@ func TestLastWordsAreKeptSafe(t *testing.T) {
 	}
 }
 
-// The newest line alone says what was used, however many before it are lost.
+// Only the newest line has the usage, even if lines before it are lost.
 func TestParse(t *testing.T) {
 	const ready = `{"seq":1,"kind":"ready","sum":{"spent":0}}`
 	const request = `{"seq":2,"kind":"request","sum":{"spent":5}}`
@@ -79,8 +79,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What was seen of a running gateway's log is known when the gateway is gone, to another abl,
-// too.
+// The usage in the log of a running gateway is known after the gateway is gone, also to another abl.
 func TestWhatWasSeenIsKept(t *testing.T) {
 	words := `{"seq":1,"kind":"ready"}` + "\n" + `{"seq":7,"kind":"begin","sum":{"spent":5,"reserved":9}}` + "\n"
 	s := Sidecar{Engine: dying{words: words}, Keep: filepath.Join(t.TempDir(), "log"), Safe: &redact.Sanitizer{}}
@@ -104,7 +103,7 @@ func TestWhatWasSeenIsKept(t *testing.T) {
 	}
 }
 
-// goneEngine is an engine without the box.
+// goneEngine is an engine without the container.
 type goneEngine struct{ dying }
 
 func (goneEngine) Stop(context.Context, string, time.Duration) error { return sandbox.ErrNotFound }

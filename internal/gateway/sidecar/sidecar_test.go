@@ -21,7 +21,7 @@ import (
 
 const key = "a-key-of-nobody-0815"
 
-// place is a sidecar on a real engine, with its two networks.
+// place returns a sidecar on a real engine, with its two networks.
 func place(t *testing.T) (Sidecar, *docker.Engine) {
 	t.Helper()
 	lab.Engine(t)
@@ -126,7 +126,7 @@ func TestRefusedSetup(t *testing.T) {
 	}
 }
 
-// What an inspection shows of the box holds neither the key nor the token.
+// The inspection of the container contains neither the key nor the token.
 func TestInspectionShowsNoSecret(t *testing.T) {
 	s, _ := place(t)
 	order := setup()
