@@ -11,7 +11,7 @@ import (
 	"abl/internal/state"
 )
 
-// specs are phases 1 to n, their text ending in what tails say.
+// specs returns phases 1 to n, with tails at the end of their texts.
 func specs(t *testing.T, tails ...string) spec.Set {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +30,7 @@ func specs(t *testing.T, tails ...string) spec.Set {
 	return set
 }
 
-// phase is one that worked on this spec.
+// phase returns a phase that used this spec.
 func phase(set spec.Set, n int, status state.Status) *state.Phase {
 	s, _ := set.Phase(n)
 	return &state.Phase{Status: status, HeldTo: state.HeldTo{SpecSHA: s.SHA256, SpecSize: len(s.Text)}, Iteration: 2}
@@ -96,7 +96,7 @@ func TestAdmitInOrder(t *testing.T) {
 	}
 }
 
-// What was added to a spec after its phase passed may change until it passes too.
+// Text that was added to a spec after its phase passed may change until it passes, too.
 func TestAddedTextIsFree(t *testing.T) {
 	old, grown, other := specs(t, "", ""), specs(t, "- more → done\n", ""), specs(t, "- something else → done\n", "")
 	f := state.New(t.TempDir())
@@ -112,8 +112,8 @@ func TestAddedTextIsFree(t *testing.T) {
 	}
 }
 
-// A spec is free until it is approved or a later phase has begun; then it may
-// only grow at its end.
+// A spec may change until it is approved or a later phase has begun. Then text may only be added at
+// its end.
 func TestFrozenRunMissesNothing(t *testing.T) {
 	old := specs(t, "", "")
 	grown, cut := specs(t, "- more → done\n", ""), specs(t, "", "")
@@ -162,7 +162,7 @@ func TestFrozenRunMissesNothing(t *testing.T) {
 	}
 }
 
-// Changed settings begin a new round of a phase that rests without a pass, and of no other.
+// Changed settings begin a new round of a phase that ended without a pass, and of no other.
 func TestAdmitOtherSettings(t *testing.T) {
 	set := specs(t, "", "")
 	for _, c := range []struct {

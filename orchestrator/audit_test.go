@@ -32,8 +32,7 @@ func standings(kinds ...string) (f evidence.Finding) {
 	return f
 }
 
-// A fail is one, whoever found it; a pass is what a replay proves; what nobody
-// showed is unknown.
+// A failure counts whoever found it, a pass needs a replay, and everything else is unknown.
 func TestRecordOf(t *testing.T) {
 	second := []failedspecs.Entry{{Spec: "GET /2 → 200", Input: "GET /2", Observed: "500", Contract: "P1.C2"}}
 	for _, c := range []struct {

@@ -10,8 +10,8 @@ import (
 	"abl/internal/outcome"
 )
 
-// A fault of the machine is no evidence in either direction: the replay is made again, twice at
-// most, and what shows nothing even then leaves the contracts untried.
+// A fault of the machine proves nothing: the replay is repeated at most twice, and then its contracts
+// are untried.
 func TestFaultsDecideNothing(t *testing.T) {
 	const fault = "fault: a container was ended from outside"
 	no, yes := suite(1, "--"), suite(1, "++")
@@ -57,8 +57,8 @@ func TestFaultsDecideNothing(t *testing.T) {
 	}
 }
 
-// Nor is a fault in a replay with altered answers: where it stays, nobody knows whether the
-// tests notice, and no suite gains by ending its own witness.
+// A fault in a replay with altered responses proves nothing either: it stays unknown whether the tests
+// detect them, so a suite gains nothing by ending its own witness.
 func TestFaultsAmidAlteredReplays(t *testing.T) {
 	const fault = "fault: a container was ended from outside"
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 	"abl/roles/app"
 )
 
-// A prompt holds no secret and nothing that cannot be seen, whoever put it there.
+// A prompt contains no secrets and no invisible characters from any source.
 func TestPromptsAreSafe(t *testing.T) {
 	const key, evil = "sesame-open-4711", "\x1b[2J\u202e\U000e0041\u200b\u3164"
 	tmpl, err := prompts.Choose(roles.Builder.Name, nil)

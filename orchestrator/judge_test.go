@@ -30,7 +30,7 @@ func TestDecide(t *testing.T) {
 		name    string
 		e       Evidence
 		want    Verdict
-		missing string // a part of what is missing
+		missing string // a part of the missing evidence
 	}{
 		{"nothing-failed", sound(func(*Evidence) {}), Pass, ""},
 		{"nothing-known", Evidence{}, Unknown, "did not end properly"},
@@ -62,7 +62,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// A failed_specs.md that is no plain file is never read and never a pass.
+// A failed_specs.md that is not a regular file is never read and never a pass.
 func TestHostileFailedSpecs(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good, "p1-verify-1.2": good})
 	l := w.loop()
@@ -76,7 +76,7 @@ func TestHostileFailedSpecs(t *testing.T) {
 	}
 }
 
-// A failed_specs.md that is too large is no verdict, and the Verifier reads why.
+// A failed_specs.md that is too large is no verdict, and the Verifier gets the reason.
 func TestLargeFailedSpecs(t *testing.T) {
 	large := strings.Repeat("SPEC: a → b\nINPUT: c\nOBSERVED: d\n", failedspecs.MaxBytes/20)
 	w := newWorld(t, map[string]play{
@@ -92,7 +92,7 @@ func TestLargeFailedSpecs(t *testing.T) {
 	}
 }
 
-// What a Verifier writes of a secret, or to a terminal, is in no file of abl's.
+// Secrets and control characters in a Verifier's files are in none of abl's files.
 func TestFindingsAreSafe(t *testing.T) {
 	const key, evil = "sesame-open-4711", "\x1b]0;t\a\u009b2J\u202e\U000e0041\u200b"
 	cut := "" // in the middle of the key, wherever that is

@@ -29,14 +29,14 @@ import (
 
 var errDied = errors.New("killed here")
 
-// world is all that a Loop works on, in memory and a directory. Each effect can
-// be made to die before or after it is done, as when abl is killed there.
+// world has everything that a Loop works on, in memory and a directory. Each effect can fail before or
+// after it, as if abl was killed there.
 type world struct {
 	*testing.T
 	project state.Project
 	disk    []byte // state.json
 	play    map[string]play
-	dieAt   int // which effect, from 1, counted in halves: before, after
+	dieAt   int // number of the effect, from 1, in halves: before, after
 	effects int
 
 	done    []string // calls that ran, in order
@@ -44,7 +44,7 @@ type world struct {
 	tags    []string
 	rows    []string
 	ups     int
-	asked   int // Before
+	asked   int // number of calls of Before
 	events  []state.Event
 	before  error
 	up      map[string]app.Up // by call
@@ -52,18 +52,18 @@ type world struct {
 	changed []string
 	seal    map[string]state.Seal // by repo
 	sealErr error
-	finds   state.Found // what each sweep finds
-	sweeps  []string    // repos that were swept without a commit
+	finds   state.Found // result of each sweep
+	sweeps  []string    // repositories that were swept without a commit
 	outages Outages
 	waits   []time.Duration
 }
 
-// play is what a call does, by its key.
+// play defines the effects of a call.
 type play struct {
 	class  outcome.Outcome
 	report bool
-	failed string // failed_specs.md, "" for none
-	during func() // what others do while it runs
+	failed string // failed_specs.md, may be ""
+	during func() // edits by others during the call
 	took   time.Duration
 	said   roles.Evidence
 }
@@ -91,7 +91,7 @@ func (w *world) save(f *state.File) {
 	w.disk = data
 }
 
-// effect does something unless the world ends before, or ends it afterwards.
+// effect runs a function unless the world fails before; it may fail afterwards.
 func (w *world) effect(do func()) error {
 	w.effects++
 	if w.effects == w.dieAt {
@@ -105,7 +105,7 @@ func (w *world) effect(do func()) error {
 	return nil
 }
 
-// loop returns the loop of a new abl, which has only what is on disk.
+// loop returns the loop of a new abl, which reads the state from disk.
 func (w *world) loop() *Loop {
 	var f state.File
 	if err := json.Unmarshal(w.disk, &f); err != nil {
@@ -187,7 +187,7 @@ func (w *world) Prepared(_ context.Context, key string) (string, error) {
 
 func (w *world) Down(context.Context, string) error { return w.effect(func() {}) }
 
-// Append drops rows that are there, as the ledger does.
+// Append ignores existing rows, like the ledger.
 func (w *world) Append(rows []ledger.Row) error {
 	return w.effect(func() {
 		for _, r := range rows {
@@ -202,7 +202,7 @@ func (w *world) Append(rows []ledger.Row) error {
 	})
 }
 
-// repo is one of the world's two.
+// repo is one of the two repositories.
 type repo struct {
 	*world
 	name string
@@ -243,7 +243,7 @@ func (r repo) Sweep(_ context.Context, keep func(state.Found) error) error {
 func (r repo) Seal() (state.Seal, error) {
 	s := r.seal[r.name]
 	if s.History == nil {
-		s.History = map[string]string{} // as git.Repo says it of one without refs
+		s.History = map[string]string{} // like git.Repo without refs
 	}
 	return s, r.sealErr
 }
@@ -269,7 +269,7 @@ func (r repo) TreeKey(commit string, without ...string) (string, error) {
 }
 func (r repo) TagCommit(name string) (string, bool, error) { return "tests of " + name, true, nil }
 
-// print is where the world has come to.
+// print returns the state of the world as text.
 func (w *world) print() string {
 	var f state.File
 	if err := json.Unmarshal(w.disk, &f); err != nil {
@@ -307,7 +307,7 @@ func (w *world) print() string {
 	return b.String()
 }
 
-// audited is the record of a step, which has to fit the schema.
+// audited returns the record of a step, which must fit the schema.
 func (w *world) audited(step int) audit.Record {
 	w.Helper()
 	data, err := os.ReadFile(audit.Path(w.project, 1, step))
@@ -331,7 +331,7 @@ var good = play{class: outcome.Done, report: true}
 
 func failing(text string) play { return play{class: outcome.Done, report: true, failed: text} }
 
-// after runs on until nothing dies any more and says how the last run ended.
+// after runs the loop until nothing fails any more, and returns the error of the last run.
 func (w *world) after(ctx context.Context) error {
 	w.effects = 0
 	_, err := w.loop().Run(ctx)
@@ -437,8 +437,8 @@ p1-verify-1.2 verifier cli timeout 2
 	}
 }
 
-// everyDeath kills the loop before and after each of its effects in turn; run
-// again it comes to the same end.
+// everyDeath kills the loop before and after each effect in turn. After a restart it must reach the
+// same end.
 func everyDeath(t *testing.T, plays map[string]play, want string) {
 	for n := 1; ; n++ {
 		w := newWorld(t, plays)

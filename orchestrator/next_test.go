@@ -13,8 +13,8 @@ import (
 	"abl/roles/call"
 )
 
-// walk plays a phase from ready; each word says what comes of its next call or
-// judgement. It prints where the phase rests after every step.
+// walk runs a phase from ready. Each word is the result of the next call or judgement. It returns the
+// status of the phase after every step.
 func walk(t *testing.T, max int, words string) string {
 	t.Helper()
 	return walkFrom(t, state.Phase{Status: state.Ready}, max, words)

@@ -11,8 +11,8 @@ import (
 	"abl/internal/state"
 )
 
-// refusing is a world in which the contract fails with one observation after the
-// other, the last of them again and again.
+// refusing returns a world in which the contract fails with these observations in turn, the last one
+// repeatedly.
 func refusing(t *testing.T, observed ...string) *world {
 	plays := map[string]play{}
 	for step := range 5 {
@@ -24,7 +24,7 @@ func refusing(t *testing.T, observed ...string) *world {
 	return newWorld(t, plays)
 }
 
-// lack is what the world's notes say about progress.
+// lack returns the notes about progress.
 func (w *world) lack() (all []string) {
 	for _, e := range w.events {
 		if e.Kind == state.Note && strings.HasPrefix(e.Text, "no progress") {
@@ -34,15 +34,15 @@ func (w *world) lack() (all []string) {
 	return all
 }
 
-// An iteration that moves nothing is said to be one, the Builder reads it once,
-// and the phase ends early only if the user wants that.
+// An iteration without progress is reported, the Builder gets one note, and the phase ends early only
+// if configured.
 func TestNothingMoves(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		observed []string
 		limit    int
-		steps    int    // at which it is stuck
-		stalled  string // iterations whose Builder reads it
+		steps    int    // when it is stuck
+		stalled  string // iterations whose Builder gets the note
 		notes    int
 	}{
 		{"always the same, by the seed's five", []string{"500"}, 0, 5, "3", 4},
@@ -79,8 +79,8 @@ func TestNothingMoves(t *testing.T) {
 	}
 }
 
-// What a phase is stuck on is read from the records of its calls; one that is
-// gone is no standstill.
+// The reasons why a phase is stuck are read from the records of its calls. A missing record is no
+// standstill.
 func TestAttempts(t *testing.T) {
 	w := refusing(t, "500", "500", "404")
 	r, err := w.loop().Run(t.Context())

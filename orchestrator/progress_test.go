@@ -10,8 +10,8 @@ import (
 	"abl/internal/failedspecs"
 )
 
-// attempt is a failed iteration with a Builder: contracts with what was observed
-// of each, as "P1.C1=404".
+// attempt returns a failed iteration with a Builder: contracts with their observations, such as
+// "P1.C1=404".
 func attempt(step int, tree string, fails ...string) Attempt {
 	a := Attempt{Step: step, Verdict: Fail, Built: true, Tree: tree}
 	for _, f := range fails {
@@ -100,7 +100,7 @@ func TestStandstillEnds(t *testing.T) {
 	}
 }
 
-// What differs by chance makes no other observation; what matters does.
+// Random differences do not make another observation; others do.
 func TestObservation(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

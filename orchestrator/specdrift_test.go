@@ -15,8 +15,7 @@ import (
 	"abl/roles/call"
 )
 
-// loopWith returns the loop of a new abl with the current specs; *now is what the
-// user makes of them during the run.
+// loopWith returns the loop of a new abl with the current specs. *now has the user's later edits.
 func (w *world) loopWith(now *spec.Set) *Loop {
 	l := w.loop()
 	l.Specs = HeldSpecs{Set: *now, Now: func() spec.Set { return *now }}
@@ -35,9 +34,9 @@ func (w *world) reported(what string) bool {
 
 const newRound = "a new round begins on the new text"
 
-// The Builder's call ends and is committed; the Verifier's, which would work on
-// a spec that the user has changed meanwhile, does not begin. The user puts
-// the text back and the round goes on, or means it and a new one begins.
+// The Builder's call ends and is committed. The Verifier's call does not begin, because the user
+// changed the spec meanwhile. If the user restores the text, the round continues; otherwise a new one
+// begins.
 func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -76,7 +75,7 @@ func TestSpecEditedWhileTheBuilderWorks(t *testing.T) {
 	}
 }
 
-// A pass on a text that was changed meanwhile does not count.
+// A pass on a text that changed during the call does not count.
 func TestSpecEditedWhileTheVerifierWorks(t *testing.T) {
 	now, changed := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{
@@ -92,8 +91,8 @@ func TestSpecEditedWhileTheVerifierWorks(t *testing.T) {
 	}
 }
 
-// While no abl ran the user changed the spec, and a call had begun: it is
-// taken to its end, and then a new round begins.
+// The user changed the spec while no abl ran, during a call: the call is finished, and then a new
+// round begins.
 func TestSpecEditedWhileNoAblRuns(t *testing.T) {
 	now, changed := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good})
@@ -116,8 +115,8 @@ func TestSpecEditedWhileNoAblRuns(t *testing.T) {
 	}
 }
 
-// The Verifier's call had begun when abl was killed; then the user changed the
-// spec. What the call comes to is no pass on the new text.
+// The user changed the spec after abl was killed during the Verifier's call. The result of the call is
+// no pass on the new text.
 func TestSpecEditedWhileTheVerifierIsAlone(t *testing.T) {
 	now, changed := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good})
@@ -134,7 +133,7 @@ func TestSpecEditedWhileTheVerifierIsAlone(t *testing.T) {
 	}
 }
 
-// effectOf is the effect after which a call has been made.
+// effectOf returns the number of the effect after a call.
 func effectOf(t *testing.T, key string) int {
 	now := specs(t, "")
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
@@ -153,7 +152,7 @@ func (c caller) Run(_ context.Context, j call.Job) (roles.Outcome, error) {
 	return roles.Outcome{}, c(j)
 }
 
-// A phase is held to the specs of earlier phases too; those of later ones are not yet.
+// A phase depends on the specs of earlier phases, but not on those of later ones.
 func TestSpecOfAnotherPhaseEdited(t *testing.T) {
 	old, one, two, both := specs(t, "", ""), specs(t, "- more → done\n", ""), specs(t, "", "- more → done\n"), specs(t, "")
 	for _, c := range []struct {
