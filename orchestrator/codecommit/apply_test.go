@@ -17,7 +17,7 @@ import (
 
 const stage = "keep/.apply"
 
-// plant makes a tree of files.
+// plant creates a tree of files.
 func plant(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -32,7 +32,7 @@ func plant(t testing.TB, files map[string]string) string {
 	return root
 }
 
-// look is a tree as text: a line an entry.
+// look returns a tree as text, one line per entry.
 func look(t testing.TB, root string) string {
 	t.Helper()
 	var b strings.Builder
@@ -91,7 +91,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// What cannot be done leaves the tree as it was.
+// Edits that cannot be made leave the tree unchanged.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A failure at any place undoes what was done.
+// A failure at any place is undone.
 func TestFailures(t *testing.T) {
 	for _, at := range []string{"treeedit.staged=error(no)", "treeedit.step=error(no)", "treeedit.step=3*off->error(no)", "treeedit.step=5*off->error(no)"} {
 		root := plant(t, before)
@@ -137,7 +137,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestMain lets the test program be the one that is killed.
+// TestMain lets the test program be the process that is killed.
 func TestMain(m *testing.M) {
 	if root := os.Getenv("TREEEDIT_ROOT"); root != "" {
 		do := func() error { return codecommit.Apply(root, stage, edits()) }
@@ -152,7 +152,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child lets this program edit and returns its exit code, -1 when it was killed.
+// child makes edits in a process and returns its exit code, -1 if it was killed.
 func child(t *testing.T, root, points string, more ...string) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -163,7 +163,7 @@ func child(t *testing.T, root, points string, more ...string) int {
 
 const killed = -1
 
-// at is a failpoint that kills at the visit after n others.
+// at returns a failpoint that kills at the visit after n others.
 func at(place string, n int) string {
 	if n == 0 {
 		return place + "=kill"
@@ -171,8 +171,7 @@ func at(place string, n int) string {
 	return fmt.Sprintf("%s=%d*off->kill", place, n)
 }
 
-// After a kill at any place Recover leaves all edits or none, whatever kills
-// Recover itself.
+// After a kill at any place, also during Recover, Recover leaves all edits or none.
 func TestKills(t *testing.T) {
 	done := plant(t, before)
 	if err := codecommit.Apply(done, stage, edits()); err != nil {
@@ -216,7 +215,7 @@ func TestRecoverTouchesNothingElse(t *testing.T) {
 	if restored, err := codecommit.Recover(root, stage); err != nil || restored != nil {
 		t.Errorf("%v, %v", restored, err)
 	}
-	// A person went on at a file that the killed run had not come to yet.
+	// The user changed a file that the killed run had not reached.
 	if child(t, root, at("treeedit.step", 1)) != killed {
 		t.Fatal("not killed")
 	}
@@ -232,7 +231,7 @@ func TestRecoverTouchesNothingElse(t *testing.T) {
 	}
 }
 
-// The user rewrote a file that the killed run had moved away and not replaced yet.
+// The user rewrote a file that the killed run had moved away and not yet replaced.
 func TestRecoverKeepsWhatAPersonPutBack(t *testing.T) {
 	root := plant(t, before)
 	if child(t, root, at("treeedit.kept", 1)) != killed {
@@ -250,7 +249,7 @@ func TestRecoverKeepsWhatAPersonPutBack(t *testing.T) {
 	}
 }
 
-// A journal that came with the tree is not followed.
+// A journal that came with the tree is ignored.
 func TestForeignJournals(t *testing.T) {
 	for _, text := range []string{
 		`{"version":1,"place":"1:2","steps":[{"path":"a","was":true}]}`, `{"version":1,"steps":[{"path":"a"}]}`, `{"version":2}`, `{`, ``,
@@ -279,7 +278,7 @@ func TestForeignJournals(t *testing.T) {
 	}
 }
 
-// A folder that was replaced by a link in the meantime is not followed.
+// A folder that was replaced by a link meanwhile is not followed.
 func TestLinksMeanwhile(t *testing.T) {
 	swap := func(root string) {
 		src := filepath.Join(root, "src")
@@ -328,7 +327,7 @@ func TestLinksMeanwhile(t *testing.T) {
 	}
 }
 
-// The backup of an answer without edits has no files, so there is nothing to put back.
+// The backup of an answer without edits has no files, so nothing is restored.
 func TestRecoverWithoutFiles(t *testing.T) {
 	root := plant(t, before)
 	was, dir := look(t, root), filepath.Join(root, stage)
@@ -366,7 +365,7 @@ func TestManyDirectories(t *testing.T) {
 	}
 }
 
-// 200 files are changed, against git apply of the same change.
+// 200 files are changed, compared with git apply.
 func BenchmarkApply200(b *testing.B) {
 	const n = 200
 	old, next := map[string]string{}, []codecommit.Edit{}
@@ -391,7 +390,7 @@ func BenchmarkApply200(b *testing.B) {
 			git(dir, "init", "-q")
 			git(dir, "add", "-A")
 		}
-		syscall.Sync() // a person's tree was written long ago
+		syscall.Sync() // a user's tree is on disk by then
 		begun := time.Now()
 		if err := codecommit.Apply(ours, stage, next); err != nil {
 			b.Fatal(err)
@@ -410,7 +409,7 @@ func BenchmarkApply200(b *testing.B) {
 	b.ReportMetric(float64(mine)/float64(gits), "x-git-apply")
 }
 
-// A link that a person has put where a killed run was to make a folder stays.
+// A link that the user created where a killed run would create a folder is kept.
 func TestRecoverLeavesLinks(t *testing.T) {
 	root := plant(t, before)
 	if child(t, root, at("treeedit.step", 3)) != killed { // before new/deep/c
@@ -427,8 +426,7 @@ func TestRecoverLeavesLinks(t *testing.T) {
 	}
 }
 
-// A file that is replaced keeps its line ends and its byte order mark, and a new script can be
-// executed.
+// A replaced file keeps its line endings and its byte order mark, and a new script is executable.
 func TestApplyKeepsTheForm(t *testing.T) {
 	for _, c := range []struct{ name, before, content, want string }{
 		{"crlf", "one\r\ntwo\r\n", "one\nthree\n", "one\r\nthree\r\n"},

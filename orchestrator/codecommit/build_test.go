@@ -17,7 +17,7 @@ import (
 	"abl/orchestrator/codecommit"
 )
 
-// script makes a project with a build.sh.
+// script creates a project with a build.sh.
 func script(t *testing.T, mode os.FileMode, text string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -75,7 +75,7 @@ func TestFloodIsCapped(t *testing.T) {
 	}
 }
 
-// half is how much is kept of either end of an output.
+// half is the number of bytes to keep of each end of an output.
 const half = 128 << 10
 
 func TestOutput(t *testing.T) {
@@ -97,7 +97,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// What a build leaves running ends with it, and one that hangs is stopped.
+// Processes that a build leaves running end with it, and a build that hangs is stopped.
 func TestNothingStaysBehind(t *testing.T) {
 	root := script(t, 0o755, testlab.File(t, "builds/leaves-a-process.sh"))
 	if b, err := (codecommit.Host{Root: root}).Build(t.Context()); err != nil || b.Why() != "" {
@@ -147,8 +147,8 @@ func gone(t *testing.T, root string) {
 	}
 }
 
-// A secret that stands where the output is cut, or comes in two pieces with the
-// other output between them, is taken out as any other is.
+// A secret at the place where the output is cut, or in two pieces with other output between them, is
+// removed like any other.
 func TestNoPartOfASecretIsKept(t *testing.T) {
 	const secret = "key-of-the-test-1234567890-ZZ"
 	r := redact.New(secret)
@@ -169,7 +169,7 @@ func TestNoPartOfASecretIsKept(t *testing.T) {
 	}
 }
 
-// gate is the stream of a build that waits for the file "go" until its word "between" was read.
+// gate is the output of a build that waits for the file "go" until its word "between" was read.
 type gate struct {
 	root string
 	text bytes.Buffer

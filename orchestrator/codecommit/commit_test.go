@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// lab is a project with a model and a build that play a script.
+// lab is a project with a scripted model and build.
 type lab struct {
 	t       *testing.T
 	root    string
@@ -82,7 +82,7 @@ func newLab(t *testing.T, protocol string, files map[string]string) *lab {
 	return l
 }
 
-// book is a ledger that has nothing to tell.
+// book is a ledger whose Append returns only an error.
 type book struct{ *ledger.Ledger }
 
 func (b book) Append(rows []ledger.Row) error {
@@ -92,8 +92,7 @@ func (b book) Append(rows []ledger.Row) error {
 
 func (l *lab) Name() string { return "fake" }
 
-// Ask plays the next answer, the last one for ever. What is asked is on the disk
-// by then.
+// Ask returns the next answer, the last one forever. The question must be on disk by then.
 func (l *lab) Ask(_ context.Context, prompt string, _ func([]byte) error) (model.Answer, error) {
 	l.asked = append(l.asked, prompt)
 	found := false
@@ -115,7 +114,7 @@ func (l *lab) Build(context.Context) (codecommit.Built, error) {
 	return l.builds[min(l.built, len(l.builds))-1], nil
 }
 
-// logs are the files of the log folder.
+// logs returns the files of the log folder.
 func (l *lab) logs() map[string]string {
 	all := map[string]string{}
 	entries, err := os.ReadDir(l.run.Logs.Path)
@@ -149,7 +148,7 @@ func (l *lab) commit() codecommit.Result {
 	return res
 }
 
-// outcomes is a run in a line.
+// outcomes returns a run in one line.
 func outcomes(r codecommit.Result) string {
 	var all []string
 	for _, a := range r.Attempts {
@@ -195,8 +194,7 @@ func TestGreenAtOnce(t *testing.T) {
 	}
 }
 
-// What a question cost is unknown in part if the provider may charge for a try that it did
-// not answer.
+// The cost of a question is partly unknown if the provider may charge for a try without a response.
 func TestLostTriesAreUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
 		usage tokens.Count
@@ -289,8 +287,7 @@ func TestNeverGreen(t *testing.T) {
 	}
 }
 
-// What cannot be used leaves the tree alone, costs an attempt, and its reason
-// goes to the model.
+// An invalid answer changes nothing and uses an attempt, and the model gets the reason.
 func TestUnusable(t *testing.T) {
 	cut := says("^^^a\nbye\n^^^end\n")
 	cut.Finish, cut.Reason = model.Cut, "MAX_TOKENS"
@@ -408,18 +405,17 @@ func TestReport(t *testing.T) {
 	golden(t, "consistency-query.txt", l.logs()["query.txt"])
 }
 
-// What keeps the guard from looking is no mistake of the model's: it is not asked
-// to fix it.
+// An error of the guard's checks is not the model's mistake: the model is not asked to fix it.
 func TestBlindGuard(t *testing.T) {
 	l := newLab(t, codecommit.V2, nil)
-	t.Setenv("PATH", "/nowhere") // there is no git
+	t.Setenv("PATH", "/nowhere") // without git
 	l.answers = []model.Answer{says("^^^a\nbye\n^^^end\n")}
 	if res, err := l.run.Commit(t.Context()); !errors.Is(err, exec.ErrNotFound) || res.Outcome != codecommit.Failed || len(l.asked) != 1 || l.file("a") != "hi\n" {
 		t.Errorf("%+v, %v, asked %d times", res, err, len(l.asked))
 	}
 }
 
-// An answer without edits touches no file: a stage in the way would stop it.
+// An answer without edits touches no file: an existing stage would make it fail.
 func TestNoEditsAreNotApplied(t *testing.T) {
 	l := newLab(t, codecommit.V1, nil)
 	if err := os.MkdirAll(filepath.Join(l.root, l.run.Project.Stage()), 0o755); err != nil {

@@ -10,13 +10,13 @@ import (
 	"abl/orchestrator/codecommit"
 )
 
-// kinds tell errors apart by their words.
+// kinds distinguishes errors by their texts.
 var kinds = [][2]string{
 	{"more than the limit", "too_large"}, {"has no ", "unterminated"}, {"without a beginning", "stray"}, {"is inside of", "nested"},
 	{"but also gives", "conflict"}, {"changes no file", "no_operations"}, {"gives no file", "no_operations"}, {"", "malformed"},
 }
 
-// show prints edits, or the kind and line of an error.
+// show returns edits, or the kind and line of an error, as text.
 func show(edits []codecommit.Edit, err error) string {
 	if err != nil {
 		line := 0
@@ -148,7 +148,7 @@ func TestParseV1(t *testing.T) {
 	}
 }
 
-// bare forgets where edits stood.
+// bare removes the positions of edits.
 func bare(edits []codecommit.Edit) []codecommit.Edit {
 	var out []codecommit.Edit
 	for _, e := range edits {
@@ -158,8 +158,7 @@ func bare(edits []codecommit.Edit) []codecommit.Edit {
 	return out
 }
 
-// What was understood is understood the same when it is written again, and no
-// content is made up.
+// Parsed edits are the same after they are written and parsed again, and contain no invented text.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"^^^a\nx\n^^^end\n", "^^^a\n^^^delete\n", "p\r\n^^^a\r\n\r\n^^^end", "^^^^\n^^^a\n^^^b\n^^^end"} {
 		f.Add(s)
@@ -219,7 +218,7 @@ func render(edits []codecommit.Edit) string {
 	return b.String()
 }
 
-// renderV1 writes an answer in fences, the inverse of ParseAnswerV1 as render is of ParseAnswer.
+// renderV1 is the inverse of ParseAnswerV1.
 func renderV1(a codecommit.Answer) string {
 	var b strings.Builder
 	put := func(mark, word, content string) { b.WriteString(mark + word + "\n" + content + mark + "end" + "\n") }
@@ -232,7 +231,7 @@ func renderV1(a codecommit.Answer) string {
 	for _, e := range a.Edits {
 		path := e.Path
 		if strings.HasPrefix(path, "^") {
-			path = " " + path // four carets are no fence
+			path = " " + path // four carets are not a fence
 		}
 		put("^^^", path, e.Content)
 	}

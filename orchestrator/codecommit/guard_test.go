@@ -15,7 +15,7 @@ import (
 	"abl/roles/environment"
 )
 
-// project makes a folder: a name that ends with / is a folder, one with -> a link.
+// project creates a folder. A name that ends with / is a folder, one with -> a link.
 func project(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -38,13 +38,13 @@ func project(t testing.TB, files map[string]string) string {
 	return root
 }
 
-// guard is that of a project that writes its logs to a folder.
+// guard returns the guard of a project that writes its logs to a folder.
 func guard(root, protocol, logs string) (*codecommit.PathGuard, error) {
 	p := codecommit.ProfileOf(protocol)
 	return codecommit.Project{Root: root, Profile: p, Logs: filepath.Join(root, logs)}.Guard()
 }
 
-// judge is "" for a path that may be changed, otherwise the rule.
+// judge returns the rule that forbids a path, "" if it may be changed.
 func judge(t testing.TB, g *codecommit.PathGuard, path string, remove bool) string {
 	t.Helper()
 	edits, err := g.Check(t.Context(), []codecommit.Edit{{Path: path, Line: 1, Delete: remove}})
@@ -170,7 +170,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// The project is a folder of a repository: what the folders above ignore counts.
+// If the project is a folder of a repository, the ignore rules of the folders above apply.
 func TestRepositoryAbove(t *testing.T) {
 	top := project(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/": "", ".git/refs/": "", ".gitignore": "*.tmp\n/app/only\n:odd\n", ".git/info/exclude": "private\n", "app/.gitignore": "!keep.tmp\n"})
 	g, err := guard(filepath.Join(top, "app"), codecommit.V2, "logs")
@@ -184,7 +184,7 @@ func TestRepositoryAbove(t *testing.T) {
 	}
 }
 
-// personally makes a person's excludes the ones that git knows of.
+// personally configures the user's excludes for git.
 func personally(t *testing.T) (excludes string) {
 	t.Helper()
 	home := t.TempDir()
@@ -192,7 +192,7 @@ func personally(t *testing.T) (excludes string) {
 	if err := os.WriteFile(filepath.Join(home, "config"), []byte("[core]\n\texcludesFile = ~/link\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(excludes, filepath.Join(home, "link")); err != nil { // as those who keep such files elsewhere have it
+	if err := os.Symlink(excludes, filepath.Join(home, "link")); err != nil { // like users who store such files elsewhere
 		t.Fatal(err)
 	}
 	t.Setenv("HOME", home)
@@ -202,8 +202,8 @@ func personally(t *testing.T) (excludes string) {
 	return excludes
 }
 
-// A person's excludes count wherever git finds them, and those of the repository
-// in a linked worktree as well.
+// The user's excludes apply wherever git finds them, and those of the repository also in a linked
+// worktree.
 func TestExcludes(t *testing.T) {
 	mine := personally(t)
 	main := project(t, map[string]string{"a": "x"})
@@ -269,8 +269,7 @@ func git(t testing.TB, dir, stdin string, args ...string) string {
 	return string(out)
 }
 
-// Whatever is let through stays below the project and names none of the files
-// that nobody may touch.
+// Allowed paths are below the project and name no protected file.
 func FuzzCheck(f *testing.F) {
 	for _, s := range []string{"a/b", "./a", "../a", ".git/x", "a/.GIT", "./build.sh", "/x", "a\\b", "%2e%2e/x", "．．/x"} {
 		f.Add(s)
@@ -297,8 +296,8 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// A file that is not UTF-8 text is not rewritten: the model cannot have seen all of its bytes. It may
-// be deleted.
+// A file that is not UTF-8 text cannot be rewritten, because the model cannot have seen all of its
+// bytes. It can be deleted.
 func TestIllegibleFilesAreNotRewritten(t *testing.T) {
 	root := plant(t, map[string]string{"latin1.txt": "caf\xe9\n", "utf16.txt": "\xff\xfea\x00", "nul.bin": "a\x00b", "utf8.txt": "café\n"})
 	git(t, root, "", "init", "-q")
@@ -308,7 +307,7 @@ func TestIllegibleFilesAreNotRewritten(t *testing.T) {
 	}
 	for _, c := range []struct {
 		edit codecommit.Edit
-		want string // a part of the error, "" for none
+		want string // a part of the error, may be ""
 	}{
 		{codecommit.Edit{Path: "latin1.txt", Content: "x\n", Line: 3}, `line 3: "latin1.txt" may not be changed: the file is not UTF-8 text`},
 		{codecommit.Edit{Path: "utf16.txt", Content: "x\n"}, "the file is not UTF-8 text"},
@@ -326,7 +325,7 @@ func TestIllegibleFilesAreNotRewritten(t *testing.T) {
 	}
 }
 
-// A repository of another owner is refused with git's message and a remedy.
+// A repository of another owner is refused with git's message and a fix.
 func TestRepositoryOfAnotherOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a folder away")
