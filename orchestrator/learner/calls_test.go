@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// An author reaches the model and what network.allow lists, a reviewer the model, and
-// nobody anything where there is neither.
+// An author reaches the model and network.allow, a reviewer only the model. Without either, no call
+// has a gateway.
 func TestWhatACallMayReach(t *testing.T) {
 	gate := func(model string, hosts ...string) *environment.Gate {
 		g := &environment.Gate{Setup: gateway.Setup{Providers: []gateway.Provider{{Name: model}}, Connect: hosts}}

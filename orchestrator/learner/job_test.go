@@ -2,7 +2,7 @@ package learner
 
 import "testing"
 
-// A call asks for the model and the effort of the session.
+// A call uses the model and the effort of the session.
 func TestJob(t *testing.T) {
 	c := &Containers{Model: "m", Effort: "low"}
 	call := c.job(Call{State: State{Step: Review, Cycle: 2, Attempt: 3}}).Call

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// places are where a run is killed: between what it does for good.
+// places are the failpoints between durable writes.
 var places = []string{"learn.saved", "learn.merged", "learn.archived", "learn.copied", "learn.replacing"}
 
 // TestMain lets the test binary play a session, for tests that kill it.
@@ -42,7 +42,7 @@ func playIn(dir string) error {
 	return err
 }
 
-// playKilled lets a session of two cycles play in dir, killed where points say.
+// playKilled runs a session of two cycles in dir, which points kill.
 func playKilled(t *testing.T, dir, points string) error {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -54,7 +54,7 @@ func playKilled(t *testing.T, dir, points string) error {
 	return err
 }
 
-// made is all that a project holds.
+// made returns all files of a project as text.
 func made(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -78,8 +78,8 @@ func made(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// Killed anywhere, at the first visit or the last, a session comes to the same
-// files when it is run again.
+// After a kill at any place, at the first visit or the last, the next run of a session leads to the
+// same files.
 func TestKilledAnywhere(t *testing.T) {
 	whole := t.TempDir()
 	if err := playKilled(t, whole, strings.Join(places, "=note;")+"=note"); err != nil {
@@ -97,7 +97,7 @@ func TestKilledAnywhere(t *testing.T) {
 		}
 		last := n - 1
 		if place == "learn.saved" {
-			last-- // after the last one the session is over, and the same task is a new one
+			last-- // after the last one the session has ended, and the same task begins a new one
 		}
 		for _, at := range slices.Compact([]int{0, last}) {
 			t.Run(fmt.Sprintf("%s/%d", place, at), func(t *testing.T) {

@@ -88,7 +88,7 @@ func TestMergeForgetsTheOldest(t *testing.T) {
 	}
 }
 
-// What was kept once is known from then on, whatever an answer looked like.
+// FuzzLessons checks that a stored lesson is recognized again in any answer.
 func FuzzLessons(f *testing.F) {
 	f.Add("LEARNING: a b\n- **LEARNING:** c d.", "- a b\n")
 	f.Add("1. Learning 1 - x y\n  z\n\x00\xff", "# t\r\n* q")

@@ -109,7 +109,7 @@ func TestImproved(t *testing.T) {
 	}
 }
 
-// normal is what prompts hold as they are read back.
+// normal returns prompts as they are read back.
 func (b Prompts) normal() Prompts {
 	normal := func(text string) string { return strings.Trim(wording.Unix(text), "\n") }
 	n := Prompts{Head: normal(b.Head), Current: normal(b.Current)}
