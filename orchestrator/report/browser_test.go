@@ -17,11 +17,11 @@ var (
 	other = flag.String("page", "", "look at this page instead of the sample")
 )
 
-// attack is what an agent may write to have a page do something.
+// attack is text of an agent that tries to run code in a page.
 const attack = "</textarea></script></style></pre></table><script>alert(1)</script><img src=x onerror=alert(2)><svg onload=alert(3)>" +
 	"<a href=\"javascript:alert(4)\">javascript:alert(5)</a> \" autofocus onfocus=alert(6) x=' ` {{.}} ]]> &lt;script&gt; \u2028\u2029\u202e\u200b\x1b[2J\x00 <!-- <meta http-equiv=refresh content=0>"
 
-// TestPageInBrowser looks at pages with a real browser.
+// TestPageInBrowser checks pages in a real browser.
 func TestPageInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a browser takes seconds")
@@ -78,7 +78,7 @@ func TestPageInBrowser(t *testing.T) {
 	})
 }
 
-// useEvidence opens the evidence for a contract, and what a call did, with a mouse and with keys.
+// useEvidence opens the evidence for a contract and the actions of a call, by mouse and by keys.
 func useEvidence(c *chromium, page []byte) {
 	c.look(1200, "light")
 	c.open(page)
@@ -107,7 +107,7 @@ func useEvidence(c *chromium, page []byte) {
 	c.quiet()
 }
 
-// checkFigures holds the numbers of the tables against the ledger's.
+// checkFigures compares the numbers of the tables with the ledger.
 func checkFigures(c *chromium) {
 	p := pageWith("words", 3)
 	c.open(rendered(c.T, p))
@@ -136,7 +136,7 @@ func checkFigures(c *chromium) {
 	c.truth("the figures above are those", fmt.Sprintf("document.querySelector('.figures').textContent.includes('%s')", figure(p.Spent.All.Total)))
 }
 
-// survive wants that what agents write is text and nothing else.
+// survive fails unless texts of agents are only text.
 func survive(c *chromium) {
 	shape := "JSON.stringify([...document.querySelectorAll('*')].map(e => [e.tagName, [...e.attributes].map(a => a.name)]))"
 	var tame, wild string
@@ -155,7 +155,7 @@ func survive(c *chromium) {
 	c.quiet()
 }
 
-// accessible asks axe-core, with all closed, and with all open.
+// accessible checks the page with axe-core, with all parts closed, and with all open.
 func (c *chromium) accessible(how string, page []byte) {
 	if c.axe == "" {
 		c.Skip("axe-core could not be fetched")

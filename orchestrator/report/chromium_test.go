@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// chromium is a headless browser that is spoken to in the DevTools protocol, by a pipe each way.
+// chromium is a headless browser that the test controls by the DevTools protocol over pipes.
 type chromium struct {
 	*testing.T
 	to     io.Writer
@@ -22,8 +22,8 @@ type chromium struct {
 	last   int
 	tab    string   // the session
 	loaded bool     // since the last open
-	seen   []string // what a page that does nothing does not do: requests, errors, dialogs
-	axe    string   // the source of axe-core, "" for none
+	seen   []string // events that a passive page does not cause: requests, errors, dialogs
+	axe    string   // the source of axe-core, may be ""
 }
 
 // browse starts the browser, or skips the test without one.
@@ -73,7 +73,7 @@ func browse(t *testing.T) *chromium {
 	return c
 }
 
-// message is what comes from the browser.
+// devtools is a message of the browser.
 type devtools struct {
 	ID     int
 	Method string
@@ -82,7 +82,7 @@ type devtools struct {
 	Error  *struct{ Message string }
 }
 
-// call asks for something and waits for the answer.
+// call sends a command and waits for the response.
 func (c *chromium) call(method string, params any) json.RawMessage {
 	c.Helper()
 	c.last++
@@ -106,7 +106,7 @@ func (c *chromium) call(method string, params any) json.RawMessage {
 	}
 }
 
-// next takes the next message, and notes what happened.
+// next reads the next message and records events.
 func (c *chromium) next() (m devtools) {
 	c.Helper()
 	data, err := c.from.ReadBytes(0)
@@ -132,7 +132,7 @@ func (c *chromium) into(data json.RawMessage, v any) {
 	}
 }
 
-// open shows a page, which may load nothing but itself.
+// open shows a page, which may load nothing else.
 func (c *chromium) open(page []byte) {
 	c.Helper()
 	path := filepath.Join(c.TempDir(), "page.html")
@@ -146,7 +146,7 @@ func (c *chromium) open(page []byte) {
 	}
 }
 
-// quiet wants that nothing happened but the page's own loading.
+// quiet fails if anything but the loading of the page happened.
 func (c *chromium) quiet() {
 	c.Helper()
 	c.call("Runtime.evaluate", map[string]any{"expression": "new Promise(done => requestAnimationFrame(() => setTimeout(done)))", "awaitPromise": true})
@@ -161,7 +161,7 @@ func (c *chromium) quiet() {
 	}
 }
 
-// eval is the value of an expression in the page.
+// eval evaluates an expression in the page.
 func (c *chromium) eval(expression string, v any) {
 	c.Helper()
 	var got struct {
@@ -177,7 +177,7 @@ func (c *chromium) eval(expression string, v any) {
 	}
 }
 
-// truth wants an expression to be true.
+// truth fails unless an expression is true.
 func (c *chromium) truth(what, expression string) {
 	c.Helper()
 	var is bool
@@ -205,7 +205,7 @@ func (c *chromium) press(key string) {
 	c.call("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key, "windowsVirtualKeyCode": code})
 }
 
-// look sets how the page is shown: its width, and light, dark or print.
+// look sets the width of the page, and light, dark or print.
 func (c *chromium) look(width int, how string) {
 	c.Helper()
 	media := map[string]any{"media": "", "features": []map[string]string{{"name": "prefers-color-scheme", "value": how}}}
@@ -216,7 +216,8 @@ func (c *chromium) look(width int, how string) {
 	c.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
 }
 
-// shoot keeps a picture of the page where -shots wants one; whole is more than the window.
+// shoot writes a screenshot of the page if -shots is set; whole includes the part outside of the
+// window.
 func (c *chromium) shoot(name string, whole bool) {
 	c.Helper()
 	if *shots == "" {

@@ -34,8 +34,7 @@ func TestCode(t *testing.T) {
 
 var reference = regexp.MustCompile(`&#\d+;`)
 
-// FuzzCode: for Markdown the text is a text and nothing else, and a reader sees
-// what was written.
+// FuzzCode checks that Markdown shows any text literally.
 func FuzzCode(f *testing.F) {
 	f.Add(hostile)
 	f.Add("a|b\\|c`d``e")
@@ -58,15 +57,15 @@ func FuzzCode(f *testing.F) {
 	})
 }
 
-// FuzzFormats puts a text wherever an agent's can stand. JUnit stays well-formed
-// and of the same shape, a page has the tags and the rows of its own and no more, and at a
-// terminal no line begins as one of abl's.
+// FuzzFormats puts a text into every field that an agent can set. JUnit stays well-formed, with the
+// same structure. A page has only its own tags and rows, and on a terminal no line begins like one of
+// abl.
 func FuzzFormats(f *testing.F) {
 	f.Add(hostile)
 	f.Add("]]><failure/>\x0b￾")
 	f.Fuzz(func(t *testing.T, s string) {
 		if line(s) == "" {
-			return // a field without content is left out
+			return // a field without content is omitted
 		}
 		tame, wild := Run{Phase: 1}, Run{Phase: 1}
 		for r, text := range map[*Run]string{&tame: "x", &wild: s} {

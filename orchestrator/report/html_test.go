@@ -22,7 +22,7 @@ import (
 	"abl/roles/agent"
 )
 
-// rendered is the page of p.
+// rendered returns the page of p.
 func rendered(t testing.TB, p Page) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -32,7 +32,7 @@ func rendered(t testing.TB, p Page) []byte {
 	return b.Bytes()
 }
 
-// figures are tokens of a row; a negative one was not count.
+// figures returns the tokens of a row; a negative number means unknown.
 func figures(input, cached, candidates, thoughts int64) tokens.Count {
 	count := func(n int64) *int64 {
 		if n < 0 {
@@ -47,8 +47,8 @@ func figures(input, cached, candidates, thoughts int64) tokens.Count {
 	return c
 }
 
-// pageWith is a phase of so many iterations, the last of which passes, with text wherever an
-// agent's can stand.
+// pageWith returns a phase of several iterations, of which the last passes, with text in every field
+// that an agent can set.
 func pageWith(text string, iterations int) Page {
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	p := Page{Run: Run{Phase: 2, Files: 3}, Src: "src", Abl: "1.0", Seen: map[int]Exchanges{}}
@@ -90,7 +90,7 @@ func pageWith(text string, iterations int) Page {
 	return p
 }
 
-// stuck is a phase that is stuck in its second round.
+// stuck returns a phase that is stuck in its second round.
 func stuck() Page {
 	p := pageWith("x", 4)
 	p.Before[2].Round, p.Before[2].Iteration = 2, 1
@@ -103,7 +103,7 @@ func stuck() Page {
 	return p
 }
 
-// A phase that is stuck shows what failed, what could be changed and how many rounds it took, before all else.
+// The page of a stuck phase begins with the failures, the possible changes and the number of rounds.
 func TestPageOfAStuckPhase(t *testing.T) {
 	page := string(rendered(t, stuck()))
 	for _, want := range []string{
@@ -121,7 +121,7 @@ func TestPageOfAStuckPhase(t *testing.T) {
 	}
 }
 
-// trouble is a phase with what does not go well: faults, waits, unknown figures, nothing on disk.
+// trouble returns a phase with faults, waits, unknown figures and missing files.
 func trouble() Page {
 	p := pageWith("x", 2)
 	p.Record.Verdict, p.Record.Status, p.Record.Missing = "unverified", "unverified", []string{"P2.C1 is vacuous"}
@@ -138,7 +138,7 @@ func trouble() Page {
 	return p
 }
 
-// TestPage shows what stands in a page, but for its style.
+// TestPage compares the text of a page without its style.
 func TestPage(t *testing.T) {
 	for name, p := range map[string]Page{"page": pageWith(hostile, 2), "page-trouble": trouble(), "page-stuck": stuck(), "page-empty": {Run: Run{Phase: 3, Title: "Later", Files: -1}, Abl: "1.0"}} {
 		t.Run(name, func(t *testing.T) {
@@ -160,8 +160,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestPageIsBounded: fifty iterations with ten megabytes of logs, of diffs and of evidence make
-// a page that opens, says what it leaves out, and has the newest words.
+// TestPageIsBounded checks that fifty iterations with ten megabytes of logs, diffs and evidence give a
+// page that opens, lists the omitted parts, and has the newest texts.
 func TestPageIsBounded(t *testing.T) {
 	for name, text := range map[string]string{"plain": strings.Repeat("All of this was said. ", 200), "to be escaped": strings.Repeat("<&\"'+\x1b", 2_000)} {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestPageIsBounded(t *testing.T) {
 	}
 }
 
-// The page says what it cannot show.
+// The page lists the parts that it cannot show.
 func TestPageSaysWhatItLeavesOut(t *testing.T) {
 	p := pageWith("x", 1)
 	results := make([]agent.Message, 200_000)
@@ -203,7 +203,7 @@ func TestPageSaysWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// A pass without an iteration came of a replay, and a table says "ok so far" as the page does.
+// A pass without an iteration is based on a replay, and tables have the page's words "ok so far".
 func TestWordsOfAReplayAndOfWhatIsOKSoFar(t *testing.T) {
 	r := sample("pass", "passed", contract(1, "P1.C1", "a → b", "pass", "replay", "verified"))
 	r.Iteration = 0
@@ -216,7 +216,7 @@ func TestWordsOfAReplayAndOfWhatIsOKSoFar(t *testing.T) {
 	}
 }
 
-// large is a phase of fifty iterations with ten megabytes of what text is a part of.
+// large returns a phase of fifty iterations with ten megabytes of text.
 func large(text string) Page {
 	p := pageWith("x", 50)
 	for i := range p.Turns {
@@ -237,7 +237,7 @@ func large(text string) Page {
 
 var values = regexp.MustCompile(`"[^"]*"`)
 
-// tagsOf are the tags of a page with the names of their attributes.
+// tagsOf returns the tags of a page with the names of their attributes.
 func tagsOf(page []byte) string {
 	_, body, _ := strings.Cut(string(page), "</style>")
 	var all []string

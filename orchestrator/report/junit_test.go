@@ -15,8 +15,8 @@ import (
 	"abl/internal/audit"
 )
 
-// elements are those of JUnit's XML as the schema of Jenkins has them: for each
-// the elements that it may stand in, its attributes, and those that it must have.
+// elements are the elements of the schema of Jenkins: for each its parents, its attributes, and the
+// required ones.
 var elements = map[string]struct{ in, may, must string }{
 	"testsuites": {"", "name time tests failures errors", ""},
 	"testsuite":  {"testsuites testsuite", "name tests failures errors group time skipped timestamp hostname id package file log url", "name tests failures errors"},
@@ -30,7 +30,7 @@ var elements = map[string]struct{ in, may, must string }{
 	"system-err": {"testsuite testcase", "", ""},
 }
 
-// forms are those of attributes, the stricter one where schemas differ.
+// forms are the patterns of attributes; if schemas differ, the stricter one.
 var forms = map[string]*regexp.Regexp{
 	"time":      regexp.MustCompile(`^\d+\.\d{3}$`),
 	"timestamp": regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$`),
@@ -38,7 +38,7 @@ var forms = map[string]*regexp.Regexp{
 	"id":        regexp.MustCompile(`^\d+$`),
 }
 
-// structure says what in a document is not as the schema has it.
+// structure returns the violations of the schema in a document.
 func structure(doc []byte) (wrong []string) {
 	d := xml.NewDecoder(strings.NewReader(string(doc)))
 	var at []string
@@ -119,10 +119,10 @@ func element(e xml.StartElement, at []string) (wrong []string) {
 	return wrong
 }
 
-// steers are characters that are more than text.
+// steers reports whether a character may act as more than text.
 func steers(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) || r == 0x7f }
 
-// The check of structures is one.
+// The check of the structure finds errors.
 func TestStructureRefuses(t *testing.T) {
 	for _, doc := range []string{
 		"<testsuites><testcase name='a'/></testsuites>", "<testsuite/>", "<testsuites><testsuite name='a' tests='0' failures='0'/></testsuites>",
@@ -135,7 +135,7 @@ func TestStructureRefuses(t *testing.T) {
 	}
 }
 
-// Several phases are a suite each, with numbers of their own, and a time stands where it was measured.
+// Each phase is a suite with its own numbers, and measured times are included.
 func TestJUnitOfSeveralPhases(t *testing.T) {
 	good := contract(1, "P1.C1", "a → b", audit.Pass, audit.ByReplay, "verified")
 	good.Runs = []string{"ok"}
@@ -155,7 +155,7 @@ func TestJUnitOfSeveralPhases(t *testing.T) {
 	}
 }
 
-// What is not shown never looks like a pass.
+// Unverified contracts never look like passed ones.
 func TestJUnitIsGreenForAPassAlone(t *testing.T) {
 	for _, v := range []string{"pass", "fail", "unverified"} {
 		for _, result := range []string{audit.Pass, audit.Fail, audit.Unknown} {
