@@ -9,8 +9,7 @@ import (
 	"abl/prompts"
 )
 
-// What is mounted into a Verifier, and what else it may write, its prompt says,
-// and no other place of abl's.
+// The Verifier's prompt names its mounts and other writable places, and no other place of abl.
 func TestVerifiersPromptSaysWhatIsMounted(t *testing.T) {
 	said := prompts.Verifier
 	for _, m := range Mounts(Verifier, state.NewProject("/p", "src", ".abl/tests"), Record{Dir: "/r"}) {

@@ -19,7 +19,7 @@ import (
 	"abl/roles"
 )
 
-// gated is a gate that says what it was asked for.
+// gated is a gate that records its calls.
 type gated struct {
 	said []string
 	err  error
@@ -36,7 +36,7 @@ func (g *gated) Close(_ context.Context, key string) (roles.Traffic, error) {
 	return roles.Traffic{Notes: []string{"refused"}}, nil
 }
 
-// yard builds a tree of one file on an engine in memory.
+// yard returns builds of a tree with one file on an engine in memory.
 func yard(t *testing.T, script sandboxtest.Script) (*Builds, *sandboxtest.Engine) {
 	t.Helper()
 	e := &sandboxtest.Engine{Scripts: map[string]sandboxtest.Script{"build": script}}
@@ -78,7 +78,7 @@ func TestBuildsWithoutANetwork(t *testing.T) {
 	}
 }
 
-// A build with a gate joins the Builder's place, and hears of what was refused.
+// A build with a gate uses the Builder's place, and reports refused hosts.
 func TestBuildsThroughAGate(t *testing.T) {
 	var box sandbox.Box
 	b, e := yard(t, func(x sandbox.Box) sandbox.Exit { box = x; return sandbox.Exit{} })
@@ -99,8 +99,8 @@ func TestBuildsThroughAGate(t *testing.T) {
 	}
 }
 
-// Whatever fails on the way, nothing of the build stays, and the box that is not
-// what was meant is never started.
+// After any failure nothing of the build stays, and a container that differs from the intent is not
+// started.
 func TestBuildsThatFail(t *testing.T) {
 	lost := errors.New("engine lost")
 	for _, method := range []string{"EnsureVolume", "Create", "CopyIn", "Prove", "Start", "Wait", "Logs"} {
@@ -125,8 +125,7 @@ func TestBuildsThatFail(t *testing.T) {
 	}
 }
 
-// A build that does not end is stopped at its limit, and one that a person stops
-// ends with their word.
+// A build is stopped at its limit, and ends with the reason if the user stops it.
 func TestBuildsEnd(t *testing.T) {
 	hang := make(chan struct{})
 	b, _ := yard(t, func(sandbox.Box) sandbox.Exit { <-hang; return sandbox.Exit{Code: 143} })
@@ -140,8 +139,7 @@ func TestBuildsEnd(t *testing.T) {
 	}
 }
 
-// A build that writes too much into the copy that it runs on, or that prints too much, is
-// stopped and does not count as late.
+// A build that writes or prints too much is stopped, and does not count as late.
 func TestBuildWritesTooMuch(t *testing.T) {
 	for name, c := range map[string]struct {
 		used int64

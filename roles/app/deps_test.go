@@ -140,7 +140,7 @@ func TestCacheIsPruned(t *testing.T) {
 	}
 }
 
-// A command that changes, replaces or removes a committed file fails, and nothing of it is kept.
+// A command that changes, replaces or removes a committed file fails, and its result is not cached.
 func TestDependenciesLeaveTheCommitAlone(t *testing.T) {
 	file := func(dir string) string { return filepath.Join(dir, "lib/util.js") }
 	for name, does := range map[string]func(dir string){
@@ -177,7 +177,7 @@ func TestDependenciesLeaveTheCommitAlone(t *testing.T) {
 	}
 }
 
-// outside is a folder outside of the project with a file of the same name.
+// outside returns a folder outside of the project with a file of the same name.
 func outside(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -190,7 +190,7 @@ func outside(t *testing.T) string {
 	return dir
 }
 
-// Programs that gain rights, devices and a history do not stay among the dependencies.
+// Setuid programs, devices and a .git folder are removed from the dependencies.
 func TestDependenciesAreDisarmed(t *testing.T) {
 	k := newKitchen(t)
 	k.does = func(dir string) sandbox.Exit {

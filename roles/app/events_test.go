@@ -10,8 +10,8 @@ import (
 	"abl/internal/testing/rolestest"
 )
 
-// What the app's container noted of its ends is read as it stands; where nothing
-// stands any more, or too much, that is an end too.
+// TestEndsOf checks how abl reads the ends that the app's container recorded. A missing or too large
+// record is an end, too.
 func TestEndsOf(t *testing.T) {
 	const up = `{"event":"listening"}` + "\n" + `{"event":"ready","name":"app"}` + "\n"
 	for _, c := range []struct{ name, events, broke, other string }{

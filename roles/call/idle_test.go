@@ -36,8 +36,7 @@ func TestWorked(t *testing.T) {
 	}
 }
 
-// An abl that was stopped itself, or slept with its machine, does not take its own
-// absence for the call's.
+// An abl that was stopped, or slept with its machine, does not take its own absence for the call's.
 func TestAbsenceIsNotIdleness(t *testing.T) {
 	q := &idleTimer{limit: time.Minute, last: time.Now().Add(-time.Hour), load: func() *sandbox.Load { return &sandbox.Load{CPU: 1} }}
 	for look := 1; look <= minChecks; look++ {
@@ -52,12 +51,12 @@ func TestAbsenceIsNotIdleness(t *testing.T) {
 	}
 }
 
-// A call that prints nothing and works is not idle, however long it takes; as soon
-// as it stops working it is.
+// A call that prints nothing but works is not idle, however long it takes. When it stops working, it
+// is.
 func TestSilentWorkIsNotIdle(t *testing.T) {
 	var looks atomic.Int64
 	enough := make(chan struct{})
-	const times = 12 // far more than it takes to call a call idle
+	const times = 12 // far more than needed to call it idle
 	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
 		<-enough
 		rolestest.Prints(b, "end")
@@ -82,7 +81,7 @@ func TestSilentWorkIsNotIdle(t *testing.T) {
 	}
 }
 
-// pinging is a gate whose provider gives a sign of life before each look.
+// pinging is a gate whose provider sends a ping before each check.
 type pinging struct {
 	roles.Gate
 	looks atomic.Int64
@@ -92,7 +91,7 @@ func (g *pinging) Open(context.Context, string, string, time.Time) ([]string, er
 func (g *pinging) Close(context.Context, string) (roles.Traffic, error)              { return roles.Traffic{}, nil }
 func (g *pinging) Used() *roles.Used                                                 { return &roles.Used{Signs: g.looks.Add(1)} }
 
-// A model that thinks behind pings for longer than the limit is not idle.
+// A model that only sends pings for longer than the limit is not idle.
 func TestPingsAreNotIdle(t *testing.T) {
 	const times = 12
 	enough := make(chan struct{})

@@ -44,8 +44,8 @@ func TestAnotherBoxIsNotStarted(t *testing.T) {
 	}
 }
 
-// TestHolderFailsItsProof: a holder that is not what was meant is a boundary that does not hold,
-// and not a container that another program ended.
+// TestHolderFailsItsProof checks that a holder that differs from the intent fails the boundary, and
+// does not count as ended from outside.
 func TestHolderFailsItsProof(t *testing.T) {
 	r := newRig(t, rolestest.Says("end", 0))
 	r.job.Place = boundary.PlaceBuilder
@@ -61,7 +61,8 @@ func TestHolderFailsItsProof(t *testing.T) {
 	r.WantLeft("abl-id-net-builder")
 }
 
-// A box that a secret got into is not started either, and the secret is not told.
+// TestSecretInTheEnvironment checks that a container with a secret is not started, and that the secret
+// is not printed.
 func TestSecretInTheEnvironment(t *testing.T) {
 	r := newRig(t, rolestest.Says("end", 0))
 	r.runner.Safe = &redact.Sanitizer{}
@@ -77,7 +78,7 @@ func TestSecretInTheEnvironment(t *testing.T) {
 	}
 }
 
-// What a box says first decides; nothing else that it says does.
+// TestFirstWords checks that only the first line of a container's output decides.
 func TestFirstWords(t *testing.T) {
 	line := func(p helper.Probed) string {
 		data, err := json.Marshal(p)
@@ -152,8 +153,8 @@ func TestFirstWords(t *testing.T) {
 	}
 }
 
-// A call that an earlier abl started was probed then. If that abl was killed
-// before it read the proof, this one does, and says that nobody listened.
+// TestProofOfAnAdoptedCall checks a call that an earlier abl started and probed. If that abl was
+// killed before it read the proof, this one reads it and records that the listener was not asked.
 func TestProofOfAnAdoptedCall(t *testing.T) {
 	for _, read := range []bool{true, false} {
 		r := newRig(t, rolestest.Says("end", 0))
@@ -179,8 +180,7 @@ func TestProofOfAnAdoptedCall(t *testing.T) {
 	r.WantLeft()
 }
 
-// TestNetworkOfACall checks what a probe is asked about the network, and what is recorded if a check
-// fails.
+// TestNetworkOfACall checks the probe's request about the network, and the record if a check fails.
 func TestNetworkOfACall(t *testing.T) {
 	for name, c := range map[string]struct {
 		weak, inodes bool

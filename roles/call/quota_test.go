@@ -19,10 +19,10 @@ import (
 	"abl/roles/boundary"
 )
 
-// fills is an agent that writes so many files of so many bytes and waits.
+// fills returns an agent that writes files of a size and waits.
 func fills(r *rig, files, bytes int) sandboxtest.Script {
 	var writing sync.WaitGroup
-	r.Cleanup(writing.Wait) // before its files are taken away
+	r.Cleanup(writing.Wait) // before its files are removed
 	return func(b sandbox.Box) sandbox.Exit {
 		writing.Add(1)
 		defer writing.Done()
@@ -38,8 +38,8 @@ func fills(r *rig, files, bytes int) sandboxtest.Script {
 	}
 }
 
-// A call that fills its workspace ends, its offender named; what stood there
-// before is no growth.
+// A call that fills its workspace is stopped, and the largest file is named. Earlier files do not
+// count.
 func TestGrowthEndsACall(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -75,7 +75,7 @@ func TestGrowthEndsACall(t *testing.T) {
 	}
 }
 
-// A call that stays below its limits is left alone, however large its workspace is.
+// A call below its limits continues, however large its workspace is.
 func TestGrowthLeavesAlone(t *testing.T) {
 	r := newRig(t, nil)
 	r.Engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
@@ -95,7 +95,7 @@ func TestGrowthLeavesAlone(t *testing.T) {
 	}
 }
 
-// An abl that attaches goes by what was measured before the call.
+// An abl that attaches to a call uses the measurement from before the call.
 func TestGrowthAfterAKill(t *testing.T) {
 	r := newRig(t, nil)
 	r.Engine.Scripts = map[string]sandboxtest.Script{"role": fills(r, 3, 3<<20)}
@@ -106,7 +106,7 @@ func TestGrowthAfterAKill(t *testing.T) {
 	}
 }
 
-// A call whose box cannot be made leaves nothing behind that still measures.
+// If a container cannot be created, no measurement keeps running.
 func TestMeasuredToTheEnd(t *testing.T) {
 	r := newRig(t, nil)
 	for i := range 1000 {
