@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shown is a project with the mounts of a call.
+// shown returns a project with the mounts of a call.
 func shown(t *testing.T, role Role) (state.Project, []sandbox.Mount) {
 	t.Helper()
 	root, err := state.Real(t.TempDir())

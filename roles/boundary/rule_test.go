@@ -22,11 +22,11 @@ import (
 	"abl/roles"
 )
 
-// wrongs are intents that no Verifier may be made by. Those with an inside are found
-// by the probe in the box as well, without a look at any intent.
+// wrongs are intents that abl must not use for a Verifier. The probe inside the container also finds
+// those with an inside check.
 var wrongs = map[string]struct {
 	bend   func(*wrong, *sandbox.Box)
-	inside string // the check that finds it there
+	inside string // the check that finds it from inside
 }{
 	"src at its own path":   {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Src, "/workspace/src") }, "what must be absent"},
 	"src at another path":   {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Src, "/opt") }, "further mounts"},
@@ -56,7 +56,7 @@ var wrongs = map[string]struct {
 	"memory without a limit":   {func(_ *wrong, b *sandbox.Box) { b.Tmpfs[0].Size = 0 }, ""},
 }
 
-// wrong is a project on a real engine, and the Verifier's box there.
+// wrong is a project on a real engine with a Verifier's container.
 type wrong struct {
 	state.Project
 	*Boxes
@@ -151,8 +151,8 @@ func (w *wrong) made(t *testing.T, bend func(*wrong, *sandbox.Box)) (Launcher, b
 	}, err == nil
 }
 
-// Each wrong intent, by which a real engine makes the box, is refused by the proof
-// before the start; and what can be seen from inside is found there alone.
+// TestWrongIntentsAreRefused creates a container for each wrong intent on a real engine. The proof
+// must refuse it before the start, and the probe must find what is visible inside.
 func TestWrongIntentsAreRefused(t *testing.T) {
 	w := newWrong(t)
 	right, ok := w.made(t, func(*wrong, *sandbox.Box) {})
@@ -181,7 +181,7 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 	}
 }
 
-// refusesAnotherVolume makes a replay's box with the volume of the app's source.
+// refusesAnotherVolume creates a replay's container with the volume of the app's source.
 func (w *wrong) refusesAnotherVolume(t *testing.T) {
 	t.Helper()
 	tree := w.Name("app-tree")
@@ -218,7 +218,8 @@ func TestRuleOfNetworks(t *testing.T) {
 	}
 }
 
-// TestVolumesHaveAnIdentity: a box gets its own volume, for what the rule says that it is.
+// TestVolumesHaveAnIdentity checks that a container gets only its own volume, for the purpose in the
+// rule.
 func TestVolumesHaveAnIdentity(t *testing.T) {
 	p := state.NewProject("/project", "src", ".abl/tests")
 	volume := func(what sandbox.What, name, target string) sandbox.Mount {

@@ -209,7 +209,7 @@ func TestAdoption(t *testing.T) {
 	box := "abl-id-p1-build-1.1"
 	for _, c := range []struct {
 		name    string
-		before  func(*rig) // what an earlier abl and the world did
+		before  func(*rig) // actions of an earlier abl and others
 		want    string
 		events  string
 		prompts int

@@ -14,7 +14,7 @@ import (
 	"abl/roles/boundary"
 )
 
-// newTrialRig returns a Builder with a service next to its calls.
+// newTrialRig returns a Builder with a service.
 func newTrialRig(t *testing.T, says string) *rig {
 	t.Helper()
 	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
@@ -36,7 +36,7 @@ func newTrialRig(t *testing.T, says string) *rig {
 
 const trial = "abl-id-trial-db"
 
-// journal are the calls of the engine that make and end a service, in order.
+// journal returns the engine calls that create and remove a service, in order.
 func (r *rig) journal() string {
 	var all []string
 	for line := range strings.Lines(r.Engine.Journal()) {
@@ -48,8 +48,8 @@ func (r *rig) journal() string {
 	return strings.Join(all, ", ")
 }
 
-// A Builder's services are created again and seeded before its call, asked for from where it will
-// stand, and gone with it.
+// A Builder's services are created and seeded before its call, checked from its network, and removed
+// with it.
 func TestTrials(t *testing.T) {
 	r := newTrialRig(t, `{"event":"ready"}`)
 	if o := r.run(); show(o) != "done 0" {
@@ -69,7 +69,7 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// What a Builder finds beside it, and what its services reach, is no more than one another.
+// A Builder and its services reach only each other.
 func TestTrialsReach(t *testing.T) {
 	r := newTrialRig(t, `{"event":"ready"}`)
 	var service, call, await sandbox.Box
@@ -105,7 +105,7 @@ func TestTrialsReach(t *testing.T) {
 	}
 }
 
-// An abl that finds the call running leaves its services as they are.
+// An abl that attaches to a running call leaves its services unchanged.
 func TestResumedCallKeepsItsTrials(t *testing.T) {
 	r := newTrialRig(t, `{"event":"ready"}`)
 	goes := make(chan bool)
@@ -126,7 +126,7 @@ func TestResumedCallKeepsItsTrials(t *testing.T) {
 	}
 }
 
-// A service that does not answer, or cannot be seeded, ends the call before it begins.
+// A service that does not respond, or cannot be seeded, ends the call before it begins.
 func TestTrialsFail(t *testing.T) {
 	r := newTrialRig(t, `{"event":"failed","name":"db","detail":"port 5432: connection refused"}`)
 	_, err := r.runner.Run(t.Context(), r.job)
