@@ -10,8 +10,8 @@ import (
 	"abl/internal/tokens"
 )
 
-// claude is Anthropic's Claude Code. Its default model is a whole name: the gateway
-// lets one model through, and by an alias the CLI would ask for another.
+// claude is Anthropic's Claude Code. Its default model is a full name: for an alias the CLI could request a
+// model that the gateway does not allow.
 var claude = Agent{
 	Name: "claude", Image: "claude", DefaultModel: "claude-sonnet-5-5",
 	Aliases: map[string]string{
@@ -25,8 +25,8 @@ var claude = Agent{
 	NewReader: func(Call) Reader { return &claudeReader{} },
 }
 
-// claudeLogins are the logins of Claude Code's documents. With any but the first it would prefer
-// an ANTHROPIC_API_KEY, so a container has one of them.
+// claudeLogins are the documented logins of Claude Code. It prefers ANTHROPIC_API_KEY to all others, so a
+// container has the variables of only one login.
 var claudeLogins = []Provider{
 	{Login: "key", API: "anthropic", KeyVar: "ANTHROPIC_API_KEY", BaseVar: "ANTHROPIC_BASE_URL"},
 	{
@@ -48,13 +48,12 @@ var claudeLogins = []Provider{
 	},
 }
 
-// claudeTools are those that stay in the box and ask no other model.
+// claudeTools are the tools that access neither the network nor another model.
 const claudeTools = "Bash,TaskStop,Edit,Glob,Grep,Read,Write"
 
-// claudeCommand is the headless command line. Settings, hooks, servers and
-// instructions that lie in the workspace are not loaded: "user" is the box's
-// empty home. The environment keeps the CLI to its provider and to the one model,
-// for its side questions too.
+// claudeCommand returns the headless command line. The CLI loads no settings, hooks, servers and
+// instructions of the workspace: "user" is the container's empty home. The environment restricts the CLI to
+// its provider and to one model, also for internal requests.
 func claudeCommand(c Call) (Command, error) {
 	argv := []string{
 		"claude", "-p", "--model", c.Model,
@@ -81,15 +80,15 @@ func claudeCommand(c Call) (Command, error) {
 	return Command{Argv: append(argv, effort...), Env: env}, nil
 }
 
-// claudeReader follows stream-json; the one document of --output-format json is
-// the last line of it, and read as well.
+// claudeReader reads stream-json. It also reads the document of --output-format json, which is the last line
+// of a stream.
 type claudeReader struct {
-	stream bool         // the first record of a stream was there
+	stream bool         // the stream has its first record
 	end    claudeRecord // the result record
 	follower
 }
 
-// claudeRecord is one line. Only what is used is named.
+// claudeRecord has the fields of a line that abl reads.
 type claudeRecord struct {
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`
@@ -145,7 +144,7 @@ func (r *claudeReader) Line(line []byte, cut bool) (messages []Message) {
 	return messages
 }
 
-// textOf is the text of a content, which is one or a list of parts.
+// textOf returns the text of a content, which is a text or a list of parts.
 func textOf(content any) string {
 	text, _ := content.(string)
 	parts, _ := content.([]any)
@@ -157,8 +156,8 @@ func textOf(content any) string {
 	return text
 }
 
-// Result implements Reader. The subtype is "success" on most errors too, and the
-// exit code 0 on a signal.
+// Result implements Reader. Most errors also have the subtype "success", and the exit code after a signal is
+// 0.
 func (r *claudeReader) Result(exit int) Result {
 	end := r.end
 	res := Result{Requests: -1, Usage: usage(end.Models, claudeCount)}
@@ -183,8 +182,8 @@ func (rec claudeRecord) errorText() string {
 	return reason(cmp.Or(said, rec.Subtype, "no reason given"))
 }
 
-// claudeCount counts one model. Input leaves out what was read from the cache
-// or written to it; output holds the thoughts.
+// claudeCount returns the tokens of one model. Input excludes tokens that were read from or written to the
+// cache; output includes thoughts.
 func claudeCount(t figures) tokens.Count {
 	c := tokens.Count{Cached: t.of("cacheReadInputTokens"), Candidates: t.of("outputTokens"),
 		Thoughts: t.of("thinkingTokens")}

@@ -7,10 +7,9 @@ import (
 	"abl/internal/outcome"
 )
 
-// Copilot is GitHub's Copilot CLI with the user's own key for a service
-// that speaks OpenAI's Responses API, its Chat API or Anthropic's (api is as Provider has it). It
-// needs no login with GitHub then, and asks none. OpenAI's newer models refuse what the
-// CLI asks by Chat.
+// Copilot returns GitHub's Copilot CLI with the user's key for a service that supports api: OpenAI's
+// Responses API, its Chat API or Anthropic's. The CLI then needs no login at GitHub. OpenAI's newer models
+// refuse its requests by the Chat API.
 func Copilot(api string) Agent {
 	key := Provider{Login: "key", API: api, KeyVar: "COPILOT_PROVIDER_API_KEY", BaseVar: "COPILOT_PROVIDER_BASE_URL"}
 	token := key
@@ -25,9 +24,8 @@ func Copilot(api string) Agent {
 	}
 }
 
-// copilotStart prints the tokens, which the CLI tells in a file alone, as the
-// last line, also when it was asked to end: then both get the signal, and the
-// shell has to wait.
+// copilotStart prints the tokens, which the CLI writes to a file, as the last line, also after SIGTERM: both
+// processes get the signal, and the shell waits for the CLI.
 const copilotStart = `trap : TERM INT
 used=$(mktemp)
 if [ "$COPILOT_PROVIDER_TYPE" = openai ]; then COPILOT_PROVIDER_BASE_URL="$COPILOT_PROVIDER_BASE_URL/v1"; fi
@@ -36,9 +34,8 @@ code=$?
 if [ -s "$used" ]; then echo; tr -d '\n' <"$used"; echo; fi
 exit $code`
 
-// copilotCommand is the headless command line. None of a workspace's instructions are
-// loaded, nor the hooks and servers of a folder that nobody trusted; without the
-// tools that are left out the model is not told of its skills and agents either.
+// copilotCommand returns the headless command line. The CLI loads no instructions, hooks and servers of the
+// workspace. Without the excluded tools the model does not learn of skills and agents.
 func copilotCommand(c Call, api string) Command {
 	kind, wire := "openai", "responses"
 	switch api {
@@ -65,21 +62,20 @@ func copilotCommand(c Call, api string) Command {
 	}}
 }
 
-// copilotExcluded are tools that tell of skills, hire other agents, or look into
-// what has nothing to do with the task.
+// copilotExcluded are tools that list skills, start other agents, or are unrelated to the task.
 var copilotExcluded = []string{"skill", "task", "read_agent", "list_agents", "write_agent", "session_store_sql",
 	"fetch_copilot_cli_documentation"}
 
-// copilotReader follows the CLI's JSON lines, and the line of tokens behind them.
+// copilotReader reads the CLI's JSON lines and the last line with the tokens.
 type copilotReader struct {
-	asked  int64         // requests that a model answered
+	asked  int64         // requests with a response
 	failed *copilotData  // the last error of the session
 	end    copilotRecord // the result record
 	used   map[string]figures
 	follower
 }
 
-// copilotRecord is one line. Only what is used is named.
+// copilotRecord has the fields of a line that abl reads.
 type copilotRecord struct {
 	Type      string      `json:"type"`
 	SessionID string      `json:"sessionId"`
@@ -88,7 +84,7 @@ type copilotRecord struct {
 	stamped
 	Models map[string]struct {
 		Usage figures `json:"usage"`
-	} `json:"modelMetrics"` // of the line of tokens, which has no type
+	} `json:"modelMetrics"` // in the line with the tokens, which has no type
 }
 
 type copilotData struct {
@@ -144,8 +140,8 @@ func (r *copilotReader) Line(line []byte, cut bool) []Message {
 	return nil
 }
 
-// Result implements Reader. The exit code is 0 on a signal too. Started in another way
-// than abl's the CLI prints no tokens, and is not judged by them.
+// Result implements Reader. The exit code is 0 also after a signal. If the CLI was not started by
+// copilotStart, it prints no tokens, and Result does not require them.
 func (r *copilotReader) Result(exit int) Result {
 	res := Result{Usage: usage(r.used, copilotNames.count), Requests: r.asked}
 	switch {

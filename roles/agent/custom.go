@@ -11,17 +11,17 @@ import (
 	"abl/internal/helper"
 )
 
-// Settings are what the settings say of an agent of the project's own. Command is run by sh in
-// the role's workspace, with Env, which holds no secrets. It finds the task on standard input, and
-// in the file that ABL_PROMPT names. ACP is a command that is asked by the Agent Client Protocol
-// instead. Usage is the dotted path to the tokens in a JSON line of the output, "" for none.
+// Settings are the settings of the user's own agent. sh runs Command in the role's workspace, with Env,
+// which has no secrets. The prompt is on standard input and in the file that ABL_PROMPT names. ACP is a
+// command that supports the Agent Client Protocol instead. Usage is the dotted path to the tokens in a JSON
+// line of the output, or "".
 type Settings struct {
 	Command, ACP string
 	Env          map[string]string
 	Usage        string
 }
 
-// Custom completes an agent of the project's own.
+// Custom completes the user's own agent.
 func Custom(a Agent, set Settings) Agent {
 	a.Image, a.DefaultModel, a.Own = cmp.Or(a.Image, "tools"), cmp.Or(a.DefaultModel, a.Name), true
 	a.Effort = plainEffort
@@ -46,34 +46,34 @@ func Custom(a Agent, set Settings) Agent {
 	return a
 }
 
-// OwnProvider is the provider of an agent of the project's own that speaks api. name is the
-// agent's, keyVar the variable of its key, "" for none, and base the address, "" for the vendor's.
+// OwnProvider returns the provider of the user's own agent that uses api. name is the agent's, keyVar the
+// variable of its key, which may be "", and base the address, "" for the vendor's.
 func OwnProvider(name, api, keyVar, base string) Provider {
 	return Provider{API: api, KeyVar: keyVar, BaseVar: "agents." + name + ".base", Base: base, Own: true}
 }
 
-// Variables are how a container finds its gateway: at is the gateway's address for the call.
+// Variables returns the environment variables with a gateway's address for a call, at, and token.
 func (p Provider) Variables(at, token string) []string {
 	if !p.Own {
 		return append([]string{p.KeyVar + "=" + token, p.BaseVar + "=" + at}, strings.Fields(p.Box)...)
 	}
-	if strings.HasPrefix(p.API, "openai") { // as OPENAI_BASE_URL has it
+	if strings.HasPrefix(p.API, "openai") { // like OPENAI_BASE_URL
 		at += "/v1"
 	}
 	return []string{"ABL_TOKEN=" + token, "ABL_BASE_URL=" + at}
 }
 
-// customReader reads an agent's output without knowing the agent: records of JSON in the forms that
-// agents share, the tokens at a path, and plain text.
+// customReader reads the output of any agent: JSON records in common forms, the tokens at a path, and plain
+// text.
 type customReader struct {
 	name, model, path string
 	used              figures // of the lines so far
-	last, failure     string  // the last line of text, and the last error that a record has
-	unread            speech  // JSON of no known form: the answer, if there is no other
+	last, failure     string  // the last line of text, and the last error in a record
+	unread            speech  // JSON of an unknown form: the answer, if there is no other
 	follower
 }
 
-// Line implements Reader. What is no JSON is what the agent says.
+// Line implements Reader. A line that is not JSON is the agent's text.
 func (r *customReader) Line(line []byte, cut bool) []Message {
 	text := strings.TrimSpace(string(line))
 	if cut || text == "" {
@@ -98,14 +98,14 @@ func (r *customReader) Line(line []byte, cut bool) []Message {
 	return all
 }
 
-// plain takes a line of text.
+// plain adds a line of text.
 func (r *customReader) plain(line []byte, text string) []Message {
 	r.say(text + "\n")
 	r.last = label(text, maxReason)
 	return r.message(Said, strings.TrimRightFunc(string(line), unicode.IsSpace), "")
 }
 
-// count takes the tokens at the path.
+// count reads the tokens at the path.
 func (r *customReader) count(line []byte) {
 	at := json.RawMessage(line)
 	for name := range strings.SplitSeq(r.path, ".") {
@@ -121,7 +121,7 @@ func (r *customReader) count(line []byte) {
 	}
 }
 
-// Result implements Reader. All that is known of success is the exit code.
+// Result implements Reader. Only the exit code decides about success.
 func (r *customReader) Result(exit int) Result {
 	res := Result{Finished: exit == 0, Requests: -1, Said: cmp.Or(r.said(), r.unread.said())}
 	if exit != 0 {
@@ -139,6 +139,6 @@ func (r *customReader) Result(exit int) Result {
 	return res
 }
 
-// customNames are those that services and tools have for the same figures.
+// customNames are the usual names of the figures.
 var customNames = names{"input_tokens prompt_tokens", "cached_tokens", "output_tokens completion_tokens",
 	"reasoning_tokens"}

@@ -33,7 +33,7 @@ func TestCustomOutput(t *testing.T) {
 	}
 }
 
-// The answer of an agent of one's own is what its records say, or else all that it printed.
+// The answer of the user's own agent is the text in its records, or else its whole output.
 func TestCustomAnswer(t *testing.T) {
 	for _, tt := range []struct{ name, path, out, want string }{
 		{"text beside records", "usage", "working\n{\"usage\":{\"input_tokens\":5}}\n", "working\n"},

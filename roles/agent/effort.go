@@ -11,9 +11,8 @@ import (
 // if the model is known to take the value.
 type effort func(model, word string) (value string, sure bool)
 
-// EffortOf returns the word with which a call of this model is made, "" for the CLI's own default.
-// A word that the user did not choose is left out if the model may refuse it. It fails if abl
-// cannot pass a chosen word on.
+// EffortOf returns the effort for calls of a model, "" for the CLI's default. If the user did not choose
+// word and the model may refuse it, EffortOf returns "". It fails if abl cannot pass on a chosen word.
 func (a Agent) EffortOf(model, word string, chosen bool) (string, error) {
 	if a.Effort == nil || word == "" {
 		return "", nil
@@ -29,7 +28,7 @@ func (a Agent) EffortOf(model, word string, chosen bool) (string, error) {
 	return word, nil
 }
 
-// plainEffort passes the word on as it is.
+// plainEffort passes the word on unchanged.
 func plainEffort(_, word string) (string, bool) { return word, true }
 
 var (
@@ -41,12 +40,12 @@ var (
 	geminiLevel  = regexp.MustCompile(`^gemini-([3-9]|[1-9][0-9])`)
 )
 
-// claudeBudgets are tokens to think, for models that Claude Code gives a budget. The most is what
-// fits below the 32,000 tokens of its answers.
+// claudeBudgets are budgets of thinking tokens for older models. The largest is below the 32,000 tokens of a
+// response.
 var claudeBudgets = map[string]string{"low": "4096", "medium": "16384", "high": "31999", "max": "31999"}
 
-// claudeEffort sets what Claude Code takes: --effort, which it ignores for older models, or the
-// variable of a budget.
+// claudeEffort returns the flag --effort, which Claude Code ignores for older models, or the variable of a
+// budget.
 func claudeEffort(c Call) (args []string, env map[string]string) {
 	switch {
 	case c.Effort == "":
@@ -58,8 +57,8 @@ func claudeEffort(c Call) (args []string, env map[string]string) {
 	return args, env
 }
 
-// openAIEffort returns the word of OpenAI's APIs. The most is not the same for all models, and one
-// of another vendor has low, medium and high at most.
+// openAIEffort returns the value for OpenAI's APIs. The highest value depends on the model. Models of other
+// vendors support only low, medium and high.
 func openAIEffort(model, word string) (value string, sure bool) {
 	sure = openAIThinks.MatchString(model)
 	switch {
@@ -71,7 +70,7 @@ func openAIEffort(model, word string) (value string, sure bool) {
 	return "high", sure
 }
 
-// geminiBudgets are tokens to think for Gemini 2.5.
+// geminiBudgets are budgets of thinking tokens for Gemini 2.5.
 var geminiBudgets = map[string]int{"low": 2048, "medium": 8192, "high": 16_384, "max": 32_768}
 
 // flashBudget is the largest budget of Gemini 2.5 Flash, in tokens.

@@ -53,7 +53,7 @@ func TestEffort(t *testing.T) {
 	}
 }
 
-// all is a command with its environment and files, as one text.
+// all returns a command with its environment and files as one text.
 func all(t *testing.T, a Agent, c Call) string {
 	t.Helper()
 	cmd, err := a.Command(c)

@@ -11,10 +11,9 @@ import (
 	"abl/internal/tokens"
 )
 
-// gemini is Google's Gemini CLI. The model is named on every command line: without one
-// the CLI asks a second model which model to use, and pays for the question. Its advice
-// is what the CLI's tools refuse, which is built in and which no setting lifts; they
-// look for substitutions in the body of a heredoc too.
+// gemini is Google's Gemini CLI. Every command line names the model: otherwise the CLI asks a second model,
+// at a cost, which model to use. The advice describes refusals of the CLI's tools that no setting
+// disables.
 var gemini = Agent{
 	Name: "gemini", Image: "gemini", DefaultModel: "gemini-3.8-flash",
 	Aliases: map[string]string{
@@ -23,7 +22,7 @@ var gemini = Agent{
 	},
 	Provider:  geminiLogin,
 	Logins:    []Provider{geminiLogin},
-	MaxBytes:  8 << 20, // where it cuts its standard input
+	MaxBytes:  8 << 20, // the CLI cuts its standard input there
 	Advice:    "Two things about your tools. run_shell_command refuses a command that has $(, <(, >( or a backtick outside of single quotes, in the body of a heredoc too, even of a quoted one; an apostrophe counts as a quote there. Write such a command into a script file with write_file and run the file. write_file and replace refuse build files (package.json, pyproject.toml, setup.py, go.mod, Cargo.toml, pom.xml, Makefile, CMakeLists.txt, Dockerfile and their lock files): write those under another name and move them with a shell command.",
 	Effort:    geminiEffort,
 	Command:   geminiCommand,
@@ -32,23 +31,21 @@ var gemini = Agent{
 
 var geminiLogin = Provider{Login: "key", API: "gemini", KeyVar: "GEMINI_API_KEY", BaseVar: "GOOGLE_GEMINI_BASE_URL"}
 
-// Where abl's image keeps what makes the CLI quiet and predictable. Both
-// are read-only there, so a workspace cannot replace them.
+// Paths of the CLI's settings and policy in abl's image. They are read-only, so a workspace cannot replace
+// them.
 const (
 	geminiSettings = "/etc/abl/gemini-settings.json"
 	geminiPolicy   = "/etc/abl/gemini-policy.toml"
 )
 
-// geminiCommand is the headless command line. stream-json, because only that form
-// tells the tokens of a call that failed; no extensions, and a policy that
-// takes away the tools that leave the box or call other models. The environment leaves
-// the key out: it is a secret and comes another way. GEMINI_CLI_NO_RELAUNCH keeps the
-// CLI one process, which SIGTERM then ends.
+// geminiCommand returns the headless command line. Only the format stream-json reports the tokens of a
+// failed call. The policy removes the tools that access the network or call other models. The environment
+// has no key. With GEMINI_CLI_NO_RELAUNCH the CLI is one process, so that SIGTERM ends it.
 func geminiCommand(c Call) (Command, error) {
 	// Folders that the CLI's own tools may read in addition to the workspace.
 	folders := helper.Specs + "," + helper.In
 	if c.Alone {
-		folders = helper.In // one that is not there ends the CLI
+		folders = helper.In // the CLI ends if one does not exist
 	}
 	argv := []string{
 		"gemini", "-m", c.Model,
@@ -77,14 +74,14 @@ func geminiCommand(c Call) (Command, error) {
 	return command, nil
 }
 
-// geminiReader follows stream-json.
+// geminiReader reads stream-json.
 type geminiReader struct {
-	failure string       // the last error record, a warning that ended the run included
+	failure string       // the last error record, or a warning that ended the call
 	end     geminiRecord // the result record
 	follower
 }
 
-// geminiRecord is one line. Only what is used is named.
+// geminiRecord has the fields of a line that abl reads.
 type geminiRecord struct {
 	Type       string         `json:"type"`
 	SessionID  string         `json:"session_id"`
@@ -141,10 +138,9 @@ func (r *geminiReader) Line(line []byte, cut bool) (all []Message) {
 	return all
 }
 
-// Result implements Reader. The exit code alone proves nothing: the CLI also ends with
-// 0 on a signal, on a blocked or empty answer, and when it stops a model that goes
-// round in circles. That no tool was used is also the only trace of an answer that the
-// token limit cut off at the first turn.
+// Result implements Reader. The exit code is not enough: the CLI also exits with 0 after a signal, after a
+// blocked or empty response, and when it stops a model that repeats itself. If the token limit cut the
+// first response, the only sign is that no tool was used.
 func (r *geminiReader) Result(exit int) Result {
 	end, code, status := r.end, exitCode(exit), geminiStatus(exit)
 	if status != nil {
@@ -173,21 +169,21 @@ func (r *geminiReader) Result(exit int) Result {
 	return r.ended(res, "gemini", exit, answered(res.Usage), tools != nil && *tools == 0)
 }
 
-// geminiCount counts one model. Input includes what was cached, and output is
-// candidates alone. Thoughts and tool prompts stand in the total, and are not told apart.
+// geminiCount returns the tokens of one model. Input includes cached tokens; output has only candidates. The
+// total includes thoughts and tool prompts, which are not reported separately.
 func geminiCount(t figures) tokens.Count {
 	return tokens.Count{
 		Input: t.of("input_tokens"), Candidates: t.of("output_tokens"), Cached: t.of("cached"), Total: t.of("total_tokens"),
 	}
 }
 
-// geminiExits are exit codes of the CLI's own.
+// geminiExits are the CLI's exit codes.
 var geminiExits = map[int]string{
 	41: "no usable login or key", 42: "no prompt reached it", 53: "too many turns", 55: "the folder is not trusted",
 }
 
-// geminiStatus is the HTTP status of a request that was refused: the exit code is that
-// status modulo 256.
+// geminiStatus returns the HTTP status of a refused request, from the exit code, which is the status modulo
+// 256.
 func geminiStatus(exit int) *int64 {
 	status := int64(exit) + 256
 	if slices.Contains([]int64{400, 401, 403, 404, 429, 500, 502, 503, 504}, status) {
@@ -196,9 +192,8 @@ func geminiStatus(exit int) *int64 {
 	return nil
 }
 
-// geminiSigns tell what statuses do not: a refused key and a prompt that is too long
-// have the same one. The CLI itself retries for minutes before it gives
-// up on a provider that is away.
+// geminiSigns distinguish a refused key from a prompt that is too long, which have the same status. The CLI
+// retries for minutes if the provider is unavailable.
 var (
 	geminiSigns = []sign{
 		{outcome.Refused, []string{"api key not valid", "api_key_invalid", "no usable login or key"}},

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// messagesIn are what a reader makes of an output, and of its end.
+// messagesIn returns the messages of an output, including its end.
 func messagesIn(r Reader, stdout []byte) (all []Message) {
 	for line := range bytes.Lines(stdout) {
 		all = append(all, r.Line(bytes.TrimSuffix(line, []byte("\n")), false)...)
@@ -18,7 +18,7 @@ func messagesIn(r Reader, stdout []byte) (all []Message) {
 	return append(all, r.Line(nil, false)...)
 }
 
-// transcript puts messages one below the other, what belongs to one behind it.
+// transcript returns messages as lines, with details after the text.
 func transcript(all []Message) string {
 	var b strings.Builder
 	for _, m := range all {
@@ -34,8 +34,8 @@ func transcript(all []Message) string {
 	return b.String()
 }
 
-// How each real output is shown: s for words, c for a call of a tool, r for what came back.
-// The others, of runs that no model answered, tell nothing.
+// TestMessagesOfSamples checks the messages of each real output: s for text, c for a tool call, r for
+// a result. Outputs without a response of a model have no messages.
 func TestMessagesOfSamples(t *testing.T) {
 	want := map[string]string{
 		"gemini/fail-e500_after-streamjson": "c", "gemini/fail-maxturns-streamjson": "crcrcr", "gemini/loopdetected-streamjson": "crcrcrcr",
@@ -59,7 +59,7 @@ func TestMessagesOfSamples(t *testing.T) {
 	}
 }
 
-// One good run of each CLI, as testdata/transcripts has it.
+// TestTranscripts checks one good run of each CLI against testdata/transcripts.
 func TestTranscripts(t *testing.T) {
 	for name, file := range map[string]string{"gemini": "ok-streamjson", "claude": "ok-streamjson", "codex": "ok-json", "copilot": "ok-used"} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// Nor does a message that never ends.
+// A message without an end is bounded, too.
 func TestPiecesAreBounded(t *testing.T) {
 	r := offline.NewReader(Call{}).(*scriptedReader)
 	for range 1000 {
@@ -126,7 +126,7 @@ func TestPiecesAreBounded(t *testing.T) {
 	}
 }
 
-// However much an agent prints, in one line or in many, no message grows with it.
+// No message grows with the output of an agent, in one line or in many.
 func TestMessagesAreBounded(t *testing.T) {
 	long := strings.Repeat("é", MaxLine/4)
 	pieces := strings.Repeat(`{"type":"output","text":"`+strings.Repeat("x", 1000)+`"}`+"\n", 1000)

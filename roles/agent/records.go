@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// Words by which agents name the parts of their JSON records: those of opencode, Qwen Code, Pi and Cline, and of
-// the four that abl has readers for.
+// Names of parts of JSON records, as used by opencode, Qwen Code, Pi, Cline and abl's agents.
 var (
 	callTypes   = strings.Fields("tool tool_use tool_call toolCall function_call")
 	resultTypes = strings.Fields("tool_result toolResult function_call_output tool_execution_end")
 	saidTypes   = strings.Fields("text message assistant say agent_message")
 	innerNames  = strings.Fields("message part parts item data content")
 	othersRoles = strings.Fields("user system tool toolResult developer")
-	// Records that repeat what another one has, whole or in pieces.
+	// Records that repeat the content of other records.
 	repeats = strings.Fields("delta update message_start turn_start turn_end agent_end")
 )
 
-// read reads a record of JSON in the forms that agents share: what was said, which tool was called and
-// what came back. It returns nothing for a record of another form.
+// read returns the messages of a JSON record in a common form: text, tool calls and their results. It
+// returns nothing for another form.
 func (r *customReader) read(rec map[string]any) []Message {
 	kind := textAt(rec, "type")
 	if slices.ContainsFunc(repeats, func(word string) bool { return strings.Contains(kind, word) }) {
@@ -58,7 +57,7 @@ func (r *customReader) read(rec map[string]any) []Message {
 	return all
 }
 
-// called takes the call of a tool, with its result if the record has it.
+// called returns the messages for a tool call, with its result if the record has one.
 func (r *customReader) called(name string, rec map[string]any) []Message {
 	from := rec
 	state, done := rec["state"].(map[string]any)

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sampled is an output of the real CLI against a stub, with the exit code that
-// it gave, and what abl makes of them. A sample of "" printed nothing.
+// sampled is an output of a real CLI against a stub, its exit code, and the expected result. A sample
+// of "" printed nothing.
 type sampled struct {
 	sample  string
 	exit    int
@@ -53,7 +53,7 @@ func found(name string) Agent {
 	return a
 }
 
-// offline is the scripted agent of no project.
+// offline is the scripted agent without a project.
 var offline = Scripted(Scenario{}, "", Provider{})
 
 func samplesOf(t testing.TB, name string) (files []string) {
@@ -80,7 +80,7 @@ func sampleOf(t testing.TB, name, file string) []byte {
 	return data
 }
 
-// follow gives the actions that a sample shows, its session and its last words.
+// follow returns the actions in a sample, its session and its last message.
 func follow(t *testing.T, a Agent, file string) (actions []string, session, said string) {
 	t.Helper()
 	r := a.NewReader(Call{Model: "m"})
@@ -92,8 +92,8 @@ func follow(t *testing.T, a Agent, file string) (actions []string, session, said
 	return actions, r.Result(0).Session, r.Result(0).Said
 }
 
-// Whatever is printed: no panic, rows in order, nothing in them that could
-// steer a terminal, and never finished without a word of success.
+// FuzzReaders checks that no output causes a panic, unsorted rows, control characters in rows, or
+// success without a report of it.
 func FuzzReaders(f *testing.F) {
 	var names []string
 	for _, a := range clis {
@@ -122,10 +122,10 @@ func FuzzReaders(f *testing.F) {
 	})
 }
 
-// clis are the agents that ask a model.
+// clis are the agents that use a model.
 var clis = known[:len(known)-1]
 
-// A CLI that is asked for an odd model, or that would rewrite its prompt.
+// TestCommands checks odd models, and that no prompt is rewritten.
 func TestCommands(t *testing.T) {
 	for _, a := range clis {
 		t.Run(a.Name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// tryLines gives a reader lines, which end with exit code 0.
+// tryLines passes lines to a reader, and exit code 0.
 func tryLines(t *testing.T, a Agent, lines []string, cut bool, want string, is outcome.Outcome) {
 	t.Helper()
 	r := a.NewReader(Call{Model: "m"})
