@@ -1,6 +1,5 @@
-// Package abl carries what `abl init` writes into a new project, and the demo. It holds
-// files: what is written where is decided in cmd/internal/scaffold, and how the demo is
-// played in cmd/abl.
+// Package abl embeds files: the templates of `abl init`, the settings schema and the demo.
+// cmd/internal/scaffold writes the templates, and cmd/abl runs the demo.
 package abl
 
 import (
@@ -16,15 +15,14 @@ var files embed.FS
 //go:embed docs/config.schema.json
 var ConfigSchema []byte
 
-// Template is the content of .abl-template; package cmd/internal/scaffold knows
-// how it is laid out.
+// Template returns the content of .abl-template.
 func Template() fs.FS { return below(".abl-template") }
 
-// Demo is the project that `abl demo` copies and runs: a link shortener in two
-// phases, played by the scripted agent.
+// Demo returns the project that `abl demo` copies and runs: a link shortener in two phases, for the
+// scripted agent.
 func Demo() fs.FS { return below("examples/demo") }
 
 func below(folder string) fs.FS {
-	part, _ := fs.Sub(files, folder) // the name is valid, which is all that Sub checks
+	part, _ := fs.Sub(files, folder) // Sub fails only for an invalid name
 	return part
 }

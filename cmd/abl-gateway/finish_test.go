@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// How each answer ended stands in its line, with all four APIs, streamed or not.
+// The log line of a request has the end of its response, with all four APIs, streamed or not.
 func TestHowAnswersEnd(t *testing.T) {
 	stream := func(events ...string) string { return "data: " + strings.Join(events, "\n\ndata: ") + "\n\n" }
 	var answer string

@@ -13,13 +13,13 @@ import (
 	"abl/internal/outcome"
 )
 
-// paths are where each API is asked for an answer, below the call's own.
+// paths are the paths of each API below the call's.
 var paths = map[string]string{
 	"gemini": "/v1beta/models/m:streamGenerateContent", "anthropic": "/v1/messages",
 	"openai-responses": "/v1/responses", "openai-chat": "/v1/chat/completions",
 }
 
-// gatewayBefore is a gateway of all four APIs, and how often their provider was asked.
+// gatewayBefore returns a gateway for all four APIs, and the number of requests to their provider.
 func gatewayBefore(t *testing.T) (*started, *int) {
 	t.Helper()
 	asked := 0
@@ -28,7 +28,7 @@ func gatewayBefore(t *testing.T) (*started, *int) {
 	return launch(t, provider.URL), &asked
 }
 
-// What the real CLIs send passes. Their requests are kept with the texts left out.
+// TestRequestsOfTheCLIsPass replays requests of the real CLIs, stored without texts.
 func TestRequestsOfTheCLIsPass(t *testing.T) {
 	s, asked := gatewayBefore(t)
 	all, err := filepath.Glob("testdata/requests/*.json")
@@ -51,8 +51,8 @@ func TestRequestsOfTheCLIsPass(t *testing.T) {
 	}
 }
 
-// What reaches beyond the one model passes in no API: other models, what the provider
-// runs or has stored, and what costs more than the budget counts. The refusal names it.
+// TestRequestsBeyondTheModelAreRefused checks that no API allows other models, tools that the provider
+// runs, stored prompts, and settings that raise the price. The refusal names the field.
 func TestRequestsBeyondTheModelAreRefused(t *testing.T) {
 	const field, tool = "the field ", "the tool "
 	s, asked := gatewayBefore(t)
@@ -106,9 +106,8 @@ func TestRequestsBeyondTheModelAreRefused(t *testing.T) {
 	}
 }
 
-// A provider that says that nothing more comes for hours is asked once: every CLI ends
-// at once on the answer that the gateway gives instead, then and to whatever it asks
-// further. A wait that an agent may sit out is passed on as it came.
+// TestNoUseInAskingAgain checks that after a response with a wait of hours the gateway refuses further
+// requests, on which every CLI ends. A short wait is passed on unchanged.
 func TestNoUseInAskingAgain(t *testing.T) {
 	for _, c := range []struct {
 		name, after, body string

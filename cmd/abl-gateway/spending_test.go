@@ -20,7 +20,7 @@ import (
 	"abl/internal/prices"
 )
 
-// newest is what a reader of the newest line of the log knows.
+// newest is the content of the newest line of the log.
 type newest struct {
 	Seq  int64  `json:"seq"`
 	Kind string `json:"kind"`
@@ -37,7 +37,7 @@ type newest struct {
 	} `json:"sum"`
 }
 
-// dear is a setup in which a million tokens cost ten dollars, with one bound.
+// dear returns a setup in which a million tokens cost ten dollars, with one limit.
 func dear(b gateway.Bound) func(*gateway.Setup) {
 	ten := 10 * prices.Dollar
 	price := &prices.Price{Rate: prices.Rate{Input: ten, Cached: ten, CacheWrite: ten, Output: ten, Thinking: ten}}
@@ -49,7 +49,7 @@ func dear(b gateway.Bound) func(*gateway.Setup) {
 	}
 }
 
-// end reads the log to its end, after a signal if it is to come now.
+// end reads the log to its end, after an optional signal.
 func (s *started) end(t *testing.T, signal syscall.Signal) (lines, size int, last newest) {
 	t.Helper()
 	if err := s.cmd.Process.Signal(signal); err != nil {
@@ -68,7 +68,7 @@ func (s *started) end(t *testing.T, signal syscall.Signal) (lines, size int, las
 	}
 }
 
-// tellsTokens is a Gemini that reports so many tokens for each answer.
+// tellsTokens is a Gemini server that reports a number of tokens for each response.
 func tellsTokens(t *testing.T, tokens int) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -81,8 +81,8 @@ func tellsTokens(t *testing.T, tokens int) *httptest.Server {
 
 const generate = "/c1/gemini/v1beta/models/m:generateContent"
 
-// Whatever a role does in number without asking the provider, the log stays far below what
-// the engine keeps, and the newest line has the sums.
+// The log stays far below the engine's limit, however many requests a role makes without reaching the
+// provider, and the newest line has the sums.
 func TestAFloodHidesNothing(t *testing.T) {
 	const many = 1500
 	long := strings.Repeat(`"<`, 500)
@@ -104,7 +104,7 @@ func TestAFloodHidesNothing(t *testing.T) {
 			bound := int64(350_000)
 			s := launch(t, tellsTokens(t, 300_000).URL, dear(gateway.Bound{Of: "call", Tokens: &bound}),
 				func(s *gateway.Setup) { s.Connect = []string{"10.0.0.1:443"} })
-			go func() { // the log is read as it comes, as an engine does
+			go func() { // the log is read immediately, as by an engine
 				if status, words := s.ask(t, generate, "{}"); status != http.StatusOK {
 					t.Errorf("%d %s", status, words)
 				}
@@ -126,8 +126,7 @@ func TestAFloodHidesNothing(t *testing.T) {
 	}
 }
 
-// flood sends a request again and again, each on a connection of its own if the gateway
-// closes it.
+// flood sends a request repeatedly, on new connections if the gateway closes them.
 func flood(t *testing.T, addr, request string, times int) {
 	for range times {
 		c, err := net.Dial("tcp", addr)
@@ -136,7 +135,7 @@ func flood(t *testing.T, addr, request string, times int) {
 			return
 		}
 		_, _ = io.WriteString(c, request)
-		if strings.HasSuffix(request, "{") { // the rest never comes
+		if strings.HasSuffix(request, "{") { // the rest is never sent
 			_ = c.(*net.TCPConn).CloseWrite()
 		}
 		_, _ = bufio.NewReader(c).ReadString('\n')
@@ -144,8 +143,8 @@ func flood(t *testing.T, addr, request string, times int) {
 	}
 }
 
-// Of requests in parallel no more begin than a cap has room for, each at its own maximum:
-// what is spent beyond it is one answer at most. Those that wait fail only when it is spent.
+// Parallel requests start only while their maximums fit into a limit, so that it is exceeded by at
+// most one response. Waiting requests fail only when it is spent.
 func TestACapHoldsForParallelRequests(t *testing.T) {
 	one := prices.Dollar
 	for name, body := range map[string]string{
@@ -183,8 +182,8 @@ func TestACapHoldsForParallelRequests(t *testing.T) {
 	}
 }
 
-// A request that the provider has read may cost something, however it ends: it counts at
-// its maximum, and as one of which the cost is unknown.
+// A request that the provider has read may cost something, however it ends: it counts as its maximum,
+// with an unknown cost.
 func TestUnansweredRequestsAreUnknown(t *testing.T) {
 	const most = 700
 	body := fmt.Sprintf(`{"model":"m","max_completion_tokens":%d,"max_tokens":1,"n":2}`, most)
@@ -249,7 +248,7 @@ func TestUnansweredRequestsAreUnknown(t *testing.T) {
 	}
 }
 
-// A gateway that is killed in the middle of a request has reserved its maximum by then.
+// A gateway that is killed during a request has already reserved its maximum.
 func TestAKilledGatewayHasReserved(t *testing.T) {
 	begun := make(chan bool)
 	provider := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {

@@ -28,10 +28,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"code-commit": main})
 }
 
-// canary is the key of all scripts. It stands in no file that a run writes.
+// canary is the key of all scripts. No file of a run may contain it.
 const canary = "AIza-canary-of-the-scripts-7Q"
 
-// The scripts are a person with a project, and a provider that plays a script.
+// The scripts play a user with a project, and a provider with scripted responses.
 func TestScripts(t *testing.T) {
 	runScripts(t, "testdata/script", func(*testscript.Env) {})
 }
@@ -164,7 +164,7 @@ func asked(body []byte) string {
 	}
 	for _, m := range doc.Messages {
 		text, parts := "", []part{}
-		_ = errors.Join(json.Unmarshal(m.Content, &text), json.Unmarshal(m.Content, &parts)) // it is one of them
+		_ = errors.Join(json.Unmarshal(m.Content, &text), json.Unmarshal(m.Content, &parts)) // one of the two fits
 		for _, p := range append(parts, part{text}) {
 			b.WriteString(p.Text)
 		}
@@ -172,8 +172,8 @@ func asked(body []byte) string {
 	return b.String() + doc.Input
 }
 
-// safe checks that the key stands nowhere but in the files that the script gave,
-// as it is or as JSON or an address has it, and in no output.
+// safe checks that the key is only in the files of the script, and in no output, also as JSON or in an
+// address.
 func safe(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: safe")
@@ -196,7 +196,7 @@ func safe(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 }
 
-// logged NAME... checks which files the one log folder has, and moves it away.
+// logged NAME... checks the files in the only log folder and moves it away.
 func logged(ts *testscript.TestScript, neg bool, args []string) {
 	folders, err := filepath.Glob(ts.MkAbs("logs/2*"))
 	ts.Check(err)
@@ -217,7 +217,7 @@ func logged(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("LOGNAME_WAS", filepath.Base(folders[0]))
 }
 
-// unchanged checks that git sees no change.
+// unchanged checks that git reports no change.
 func unchanged(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command("git", "status", "--porcelain")
 	cmd.Dir = ts.MkAbs(".")
@@ -225,7 +225,7 @@ func unchanged(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	changed := false
 	for l := range strings.Lines(string(out)) {
-		changed = changed || l[1] != ' ' // what is staged is what the script began with
+		changed = changed || l[1] != ' ' // the script has staged the files at its beginning
 	}
 	if changed != neg {
 		ts.Fatalf("git status: %s", out)

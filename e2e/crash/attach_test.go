@@ -16,7 +16,7 @@ func startAtGate(t *testing.T, role, points string) (*scene, *running) {
 	return atGate(newScene(t, map[string]string{role: gate}), role, points)
 }
 
-// startLongAtGate is like startAtGate, with a second iteration to come.
+// startLongAtGate is like startAtGate, with a second iteration.
 func startLongAtGate(t *testing.T, role string) (*scene, *running) {
 	t.Helper()
 	return atGate(newLong(t, map[string]string{role: gate}), role, "")
@@ -136,7 +136,7 @@ func TestFrozenRunMissesNothing(t *testing.T) {
 	checkSame(t, want, s.print())
 }
 
-// A run continues if nobody reads its output.
+// A run continues without a reader of its output.
 func TestClosedOutputDoesNotStopARun(t *testing.T) {
 	lab.Long(t)
 	want, _ := wanted(t)

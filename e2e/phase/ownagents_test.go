@@ -68,7 +68,7 @@ func TestAgentsByRecipe(t *testing.T) {
 	}
 }
 
-// opencode asks its model by each API that it has a package for, as docs/agents.md says.
+// opencode uses its model by each API in docs/agents.md.
 func TestAgentsByAPI(t *testing.T) {
 	lab.Long(t)
 	for _, c := range []struct{ api, npm, address, path, header string }{

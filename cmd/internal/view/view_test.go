@@ -188,7 +188,7 @@ func TestRefusalIsPrintedOnce(t *testing.T) {
 	}
 }
 
-// capped is a file on a disk with room for so many bytes.
+// capped is a file on a disk with limited space.
 type capped struct {
 	strings.Builder
 	room int
@@ -249,8 +249,8 @@ func TestCostInWords(t *testing.T) {
 	}
 }
 
-// The last line of a run says "at least" if one of its calls reported no usage, and that nothing is
-// known if none did.
+// The last line of a run has "at least" if one of its calls reported no usage, and "unknown" if none
+// did.
 func TestMissingUsageInTheLastLine(t *testing.T) {
 	n, passed := int64(1000), 0
 	ended, used := state.Event{Kind: state.CallEnd, Class: "done"}, state.Event{Kind: state.Usage, Tokens: &n, CostUSD: "0.5"}
@@ -280,7 +280,7 @@ func TestMissingUsageInTheLastLine(t *testing.T) {
 	}
 }
 
-// What an app printed before it failed stands below the failure.
+// The last output of an app that failed is below the failure.
 func TestOutputBelowAFailure(t *testing.T) {
 	e := state.Event{Kind: state.AppFailed, Text: "exit code 1", Output: "Error: no\n  at x"}
 	want := "   0:00  app        does not start: exit code 1\n                    Error: no\n                      at x"
