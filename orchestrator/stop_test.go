@@ -18,8 +18,8 @@ import (
 
 var errHangup = fmt.Errorf("signal %w: %w", syscall.EINTR, context.Canceled)
 
-// A loop that is stopped says why, at whatever effect it is stopped, and the
-// next one comes to the same end.
+// TestCancelledAnywhere checks that a loop that is stopped at any effect reports why, and that the
+// next loop reaches the same end.
 func TestCancelledAnywhere(t *testing.T) {
 	plays := map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good}
 	calm := newWorld(t, plays)
@@ -51,7 +51,8 @@ func TestCancelledAnywhere(t *testing.T) {
 	}
 }
 
-// An interrupted call is on record, and the run says what interrupted it.
+// TestInterruptedCall checks that an interrupted call is recorded, and that the run reports the
+// signal.
 func TestInterruptedCall(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good})
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -74,8 +75,8 @@ func TestInterruptedCall(t *testing.T) {
 	}
 }
 
-// An abl that lost the project while its call ran enters and commits nothing of it:
-// whoever holds the project now finds the call's end on record.
+// TestProjectLostWhileACallRuns checks that an abl that lost the project's lock during a call records
+// and commits nothing: the new holder finds the end of the call on disk.
 func TestProjectLostWhileACallRuns(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
 	lost := errors.New("another abl holds the project")
@@ -97,7 +98,8 @@ func TestProjectLostWhileACallRuns(t *testing.T) {
 	}
 }
 
-// Starting the app can be cancelled; that is no failure of the app.
+// TestCancelledWhileTheAppStarts checks that cancelling the start of the app is not a failure of the
+// app.
 func TestCancelledWhileTheAppStarts(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -126,7 +128,8 @@ func (fakeApp) Prepared(context.Context, string) (string, error) {
 }
 func (fakeApp) Down(context.Context, string) error { return nil }
 
-// An app that does not come up is a failed contract, without a Verifier.
+// TestAppThatDoesNotStart checks that an app that does not start is a failed contract, without a
+// Verifier call.
 func TestAppThatDoesNotStart(t *testing.T) {
 	plays := map[string]play{"p1-build-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good}
 	w := newWorld(t, plays)
@@ -152,7 +155,7 @@ func TestAppThatDoesNotStart(t *testing.T) {
 	}
 }
 
-// A cap stops the next call, and nothing that was begun.
+// TestBudget checks that a reached limit stops the next call, but not a running one.
 func TestBudget(t *testing.T) {
 	broke := errors.New("nothing left")
 	plays := map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good}
@@ -178,7 +181,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Source that changed while it was tested is no ground for a pass.
+// TestChangedSource checks that a source that changed during its test does not pass.
 func TestChangedSource(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
 	l := w.loop()
@@ -188,7 +191,7 @@ func TestChangedSource(t *testing.T) {
 	}
 }
 
-// editWhen changes two files of the source by hand when a phase is saved that is as asked, once.
+// editWhen changes two files of the source once, when a phase is saved that matches is.
 func (w *world) editWhen(l *Loop, is func(state.Phase) bool) {
 	save, edited := l.Save, false
 	l.Save = func() error {
@@ -199,7 +202,7 @@ func (w *world) editWhen(l *Loop, is func(state.Phase) bool) {
 	}
 }
 
-// The user's edits are never committed as the Builder's, whichever call is next.
+// TestEditsBeforeEachBuilderCall checks that the user's edits are never committed as the Builder's.
 func TestEditsBeforeEachBuilderCall(t *testing.T) {
 	noReport := play{class: outcome.Done}
 	for name, c := range map[string]struct {
@@ -229,7 +232,8 @@ func TestEditsBeforeEachBuilderCall(t *testing.T) {
 	}
 }
 
-// A round that starts later is guarded, too, and --take-mine gives the edits a commit of their own.
+// TestEditsBeforeANewRound checks the same for a later round, and that --take-mine commits the edits
+// separately.
 func TestEditsBeforeANewRound(t *testing.T) {
 	plays := map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good}
 	w := newWorld(t, plays)
@@ -240,7 +244,7 @@ func TestEditsBeforeANewRound(t *testing.T) {
 	}
 	w.changed = []string{"server.js"}
 	l = w.loop()
-	l.File.Phases["1"].Status = state.Ready // as --again does
+	l.File.Phases["1"].Status = state.Ready // like --again
 	if _, err := l.Run(t.Context()); !errors.Is(err, ErrChanged) || len(w.done) != 2 {
 		t.Fatalf("ended with %v after %v, want %v", err, w.done, ErrChanged)
 	}
@@ -255,8 +259,8 @@ func TestEditsBeforeANewRound(t *testing.T) {
 	}
 }
 
-// Edits of the user's next to the work that an interrupted first call left are not taken for
-// either: there is no commit to compare them with.
+// TestEditsNextToInterruptedWork checks that the user's edits next to uncommitted work of an
+// interrupted first call are attributed to neither: there is no commit to compare with.
 func TestEditsNextToInterruptedWork(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Interrupted}})
 	l := w.loop()
@@ -266,7 +270,8 @@ func TestEditsNextToInterruptedWork(t *testing.T) {
 	}
 }
 
-// Files that were there before the first commit get a commit of their own.
+// TestFilesBeforeTheFirstCommit checks that files that existed before the first commit are committed
+// separately.
 func TestFilesBeforeTheFirstCommit(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
 	w.changed = []string{"starter.js"}
@@ -279,8 +284,8 @@ func TestFilesBeforeTheFirstCommit(t *testing.T) {
 	}
 }
 
-// What a person changed by hand between iterations is noticed before an agent works
-// on it, and committed as theirs when they want that.
+// TestChangedByHand checks that the user's edits between iterations are detected before the next call,
+// and committed as the user's with --take-mine.
 func TestChangedByHand(t *testing.T) {
 	plays := map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good}
 	w := newWorld(t, plays)
@@ -299,7 +304,8 @@ func TestChangedByHand(t *testing.T) {
 	}
 }
 
-// The verdict over a call is given once: whoever tidies up behind it changes nothing.
+// TestVerdictStays checks that the verdict on a call is final: later changes of its files have no
+// effect.
 func TestVerdictStays(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": failing(entry), "p1-build-2.1": good, "p1-verify-2.1": good})
 	l := w.loop()
@@ -323,7 +329,7 @@ func (dying) Snapshot(context.Context, string, string, bool, func(state.Found) e
 	return Commit{}, errDied
 }
 
-// The events tell the whole story, in order.
+// TestEvents checks the events of a whole phase, in order.
 func TestEvents(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Done}, "p1-build-1.2": good, "p1-verify-1.1": good})
 	if err := w.after(t.Context()); err != nil {
@@ -343,7 +349,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A state that cannot be saved stops the run before the next effect.
+// TestUnsavedState checks that a state that cannot be saved stops the run before the next effect.
 func TestUnsavedState(t *testing.T) {
 	full := errors.New("disk full")
 	w := newWorld(t, nil)

@@ -161,13 +161,13 @@ type Cap struct {
 
 // Network sets the hosts that containers can reach.
 type Network struct {
-	// npm, pypi, go, crates, maven and hosts: what the Builder's tools and app.prepare reach through the gateway
+	// registries (npm, pypi, go, crates, maven) and hosts that the Builder's tools and app.prepare reach
 	Allow []Reachable `yaml:"allow"`
-	// PEM file of authorities to trust in addition to the system's; in the project, or absolute
+	// PEM file of more certificate authorities; relative to the project, or absolute
 	CACert string `yaml:"ca_cert"`
-	// address of the proxy through which requests leave this machine, none, or "" for the environment's
+	// address of the HTTP proxy, none, or "" for the environment's
 	Proxy string `yaml:"proxy"`
-	// CIDR from which abl takes /28 networks
+	// CIDR for abl's /28 networks
 	Pool string `yaml:"pool"`
 	// engine or host: the network of builds of the project's images
 	Builds string `yaml:"builds"`
@@ -203,40 +203,40 @@ type Image struct {
 	Dockerfile string `yaml:"dockerfile"` // relative to the project
 }
 
-// Agent is the setting of an agent. An agent with a command is defined by the project.
+// Agent has the settings of an agent. An agent with a command or acp is the user's own.
 type Agent struct {
 	// scripted: the scenario file, relative to the project
 	Scenario string `yaml:"scenario"`
-	// abl's agents: the variable of the key; plan: the user's subscription
+	// abl's agents: the login to use; plan is the user's subscription
 	Login string `yaml:"login"`
-	// abl's: further headers and query parameters of each request to the provider; $NAME is a variable of .env
+	// abl's agents: more headers and query parameters for each request; $NAME is a variable of .env
 	Headers map[string]string `yaml:"headers"`
 	Query   map[string]string `yaml:"query"`
-	// abl's: the exact version of its program; "" for the one that this abl is tested with
+	// abl's agents: exact version of the program; "" for the tested one
 	Version string `yaml:"version"`
-	// abl's: a command on this machine that prints the key, and how often it is run during a call
+	// abl's agents: command on this machine that prints the key, and its interval during a call
 	KeyCommand string   `yaml:"key_command"`
 	KeyEvery   Duration `yaml:"key_every"`
-	// scripted and own ones: their commands get a gateway to this agent's provider
+	// scripted and own agents: the provider that they may use, as the name of an agent
 	Provider string `yaml:"provider"`
-	// copilot: openai-chat for a server without OpenAI's Responses API; own: what it asks its model by
+	// copilot: openai-chat for a server without OpenAI's Responses API; own agents: API of the model
 	API string `yaml:"api"`
-	// own, with api: the variable of the key, or none; and the address, "" for the vendor's
+	// own agents with api: variable of the key, or none; address of the server, "" for the vendor's
 	Key  string `yaml:"key"`
 	Base string `yaml:"base"`
-	// own: a shell command in the role's workspace, the task on standard input
+	// own agents: shell command in the role's workspace, with the prompt on standard input
 	Command string `yaml:"command"`
-	// own: a shell command that starts an agent which is asked by the Agent Client Protocol
+	// own agents: shell command that starts an agent with the Agent Client Protocol
 	ACP string `yaml:"acp"`
-	// own: its environment, without secrets
+	// own agents: environment variables without secrets
 	Env map[string]string `yaml:"env"`
-	// own: where a JSON line of its output tells tokens, as result.usage
+	// own agents: path to the tokens in a JSON line of the output, such as result.usage
 	Usage string `yaml:"usage"`
-	// own: the agent whose image it is run in, or an image of a registry; tools when it says nothing
+	// own agents: name of the agent whose image to use, or an image of a registry; "" for tools
 	Image string `yaml:"image"`
-	// own: npm packages at one version that are added to the image; {arch} is x64 or arm64
+	// own agents: npm packages with exact versions to add to the image; {arch} is x64 or arm64
 	NPM string `yaml:"npm"`
-	// own: what models says when it says nothing
+	// own agents: model if models is not set
 	Model string `yaml:"model"`
 }
 

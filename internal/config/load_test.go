@@ -93,7 +93,7 @@ func TestLoadWhole(t *testing.T) {
 	}
 }
 
-// TestMarshalledConfigLoads holds that what abl writes it reads as the same.
+// TestMarshalledConfigLoads checks that a written configuration is the same after reading it.
 func TestMarshalledConfigLoads(t *testing.T) {
 	l, err := Load(project(t, map[string]string{".abl/config.yaml": whole}), lookup(nil), nil)
 	if err != nil {

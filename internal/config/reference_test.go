@@ -32,14 +32,14 @@ const (
 // object is a part of a JSON Schema.
 type object = map[string]any
 
-// section is what reference.yaml says of a key at the top of the file.
+// section is a section of reference.yaml.
 type section struct {
 	About   string                 `yaml:"about"`
 	Example string                 `yaml:"example"`
 	Keys    map[string]description `yaml:"keys"`
 }
 
-// description is the text of reference.yaml for a key.
+// description is an entry of reference.yaml.
 type description struct {
 	For      string   `yaml:"for"`
 	Default  string   `yaml:"default"`
@@ -51,7 +51,7 @@ type description struct {
 	Pattern  string   `yaml:"pattern"`
 }
 
-// UnmarshalYAML reads the sentence alone, too.
+// UnmarshalYAML also accepts a plain sentence.
 func (w *description) UnmarshalYAML(read func(any) error) error {
 	if read(&w.For) == nil {
 		return nil
@@ -60,7 +60,7 @@ func (w *description) UnmarshalYAML(read func(any) error) error {
 	return read((*plain)(w))
 }
 
-// reference is reference.yaml beside what the program says.
+// reference combines reference.yaml and the program's rules.
 type reference struct {
 	sections    map[string]section
 	description map[string]description // of all sections
@@ -90,9 +90,9 @@ func readReference(t *testing.T) reference {
 	return r
 }
 
-// key is one that a file may have.
+// key is a possible key of a file.
 type key struct {
-	path string // NAME is any name
+	path string // NAME stands for any name
 	of   reflect.Type
 }
 
@@ -101,8 +101,8 @@ func (k key) section() string {
 	return top
 }
 
-// below are the keys in what stands at a key, in the order of config.go. An app's own ready
-// has no port, which rules.go refuses.
+// below returns the keys below a key, in the order of config.go. An app's ready has no port, which
+// rules.go refuses.
 func (k key) below() (all []key) {
 	switch k.of.Kind() {
 	case reflect.Pointer:
@@ -120,8 +120,8 @@ func (k key) below() (all []key) {
 	return all
 }
 
-// named are the keys that have a line: all but those that only names stand below, and a
-// section that has keys.
+// named returns the keys with an own line: all except those that have only names below them, and
+// sections with keys.
 func (k key) named() (all []key) {
 	below := k.below()
 	if k.of.Kind() != reflect.Map && strings.Contains(k.path, ".") || len(below) == 0 {
@@ -135,11 +135,11 @@ func (k key) named() (all []key) {
 
 var top = key{of: reflect.TypeFor[Config]()}
 
-// schema is what an editor knows of a key.
+// schema returns the JSON Schema of a key.
 func (r reference) schema(k key) object {
 	w, s := r.description[k.path], r.shape(k)
 	about := cmp.Or(w.For, r.description[k.path+".NAME"].For, strings.TrimSpace(r.sections[k.path].About))
-	about = regexp.MustCompile(`\s\(\[.*?\]\(.*?\)\)`).ReplaceAllString(about, "") // links lead nowhere there
+	about = regexp.MustCompile(`\s\(\[.*?\]\(.*?\)\)`).ReplaceAllString(about, "") // links do not work in editors
 	s["description"] = strings.NewReplacer("\n", " ", "`", `"`).Replace(about)
 	list := k.of == reflect.TypeFor[[]string]() || k.of == reflect.TypeFor[[]Reachable]()
 	if len(w.Values) > 0 {
@@ -165,13 +165,13 @@ func (r reference) schema(k key) object {
 
 const aTime = `([0-9.]+(ns|us|µs|ms|s|m|h))+`
 
-// shape is how what stands at a key is written. Keys stand before what is short for them:
-// an editor that finds neither speaks of the first.
+// shape returns the schema of a key's value. The keys come before the short form, because editors
+// report errors about the first alternative.
 func (r reference) shape(k key) object {
 	text, below := object{"type": "string"}, k.below()
 	texts := object{"type": "array", "items": text}
 	switch k.of {
-	case reflect.TypeFor[Duration](): // 0 is a number to YAML
+	case reflect.TypeFor[Duration](): // 0 is a number in YAML
 		return object{"type": []string{"string", "integer"}, "pattern": "^(0|" + aTime + ")$", "minimum": 0, "maximum": 0}
 	case reflect.TypeFor[Effort]():
 		return object{"type": []string{"string", "integer"}, "pattern": "^(0|[0-9.]+x|" + aTime + ")$", "minimum": 0, "maximum": 0}
@@ -226,7 +226,7 @@ func (r reference) properties(keys []key) object {
 	return object{"type": "object", "additionalProperties": false, "properties": all}
 }
 
-// document is docs/config.schema.json, in the draft that editors of YAML read best.
+// document returns docs/config.schema.json, in the draft that YAML editors support best.
 func (r reference) document(t *testing.T) []byte {
 	t.Helper()
 	s := r.properties(top.below())
@@ -241,7 +241,7 @@ func (r reference) document(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// TestReference holds the page and the schema to reference.yaml and to the program.
+// TestReference compares the page and the schema with reference.yaml and the program.
 func TestReference(t *testing.T) {
 	r := readReference(t)
 	known := map[string]bool{}
@@ -293,7 +293,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// find is the object in which the last part of a path stands; NAME is any that has the rest.
+// find returns the object with the last part of a path; NAME matches any key that has the rest.
 func find(in any, path []string) (object, string) {
 	o, _ := in.(object)
 	for _, name := range slices.Sorted(maps.Keys(o)) {
@@ -310,8 +310,8 @@ func find(in any, path []string) (object, string) {
 	return nil, ""
 }
 
-// TestSchemaIsWhatLoadTakes tries each key in its section's example: an editor never underlines
-// what abl takes, and underlines an unknown key, an unknown word and a number out of bounds.
+// TestSchemaIsWhatLoadTakes checks each key in its section's example: the schema accepts what abl
+// accepts, and refuses unknown keys, unknown words and numbers out of bounds.
 func TestSchemaIsWhatLoadTakes(t *testing.T) {
 	r := readReference(t)
 	schema := r.document(t)
@@ -359,7 +359,7 @@ func TestSchemaIsWhatLoadTakes(t *testing.T) {
 					delete(in, "Not A Name")
 				}
 				for _, v := range w.Values {
-					delete(in, map[string]string{"tcp": "ready", "command": "port"}[v]) // kinds of apps that have less
+					delete(in, map[string]string{"tcp": "ready", "command": "port"}[v]) // kinds of apps with fewer keys
 					in[name] = v
 					try(v, true, false)
 				}
@@ -394,12 +394,12 @@ func TestSchemaIsWhatLoadTakes(t *testing.T) {
 	}
 }
 
-// textual says whether a key takes a text, of which YAML makes a number, too.
+// textual reports whether a key is a text that YAML may read as a number.
 func textual(k key) bool {
 	return k.of.Kind() == reflect.String || k.of == reflect.TypeFor[Chain]() || k.of == reflect.TypeFor[Prices]()
 }
 
-// TestSettingsInTheRepositoryFit holds the schema against what people copy.
+// TestSettingsInTheRepositoryFit validates the settings in docs and examples against the schema.
 func TestSettingsInTheRepositoryFit(t *testing.T) {
 	texts := map[string]string{"whole": whole}
 	pages, err := filepath.Glob("../../docs/*.md")
@@ -429,7 +429,7 @@ func TestSettingsInTheRepositoryFit(t *testing.T) {
 			if strings.HasPrefix(name, "config.md") {
 				t.Errorf("%s: %v", name, err)
 			}
-			continue // a scenario, say, or a part that names what stands elsewhere
+			continue // a scenario, or a part of the settings that needs others
 		}
 		doc, err := audittest.FromYAML(name, []byte(text))
 		if wrong := audittest.Violations(schema, doc); err != nil || len(wrong) > 0 {

@@ -74,7 +74,7 @@ func TestPass(t *testing.T) {
 		place  = "[left out: a place in the code]"
 	)
 	for _, c := range []struct{ in, want string }{
-		// What people and apps say.
+		// Texts of users and apps.
 		{"500", "500"},
 		{"404 {\"error\": \"no such note\"}", ""},
 		{"no answer within 10 seconds", ""},
@@ -99,7 +99,7 @@ func TestPass(t *testing.T) {
 		{"function keys do not work (F1 to F12)", ""},
 		{"public notes (3) are shown", ""},
 
-		// What the specs say.
+		// Texts of specs.
 		{"/workspace/src/special.txt is empty", ""},
 		{"assert_ready(x)", ""},
 		{"run.sh", ""},

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// command is what a runner may take for one, once it has passed over what it does not compare.
+// command matches lines that a runner may take for a command.
 var command = regexp.MustCompile(`(?m)^[ \t]*::|##[A-Za-z]*\[`)
 
 func TestRunnerLog(t *testing.T) {

@@ -243,7 +243,7 @@ func TestAttachGivesUp(t *testing.T) {
 	}
 }
 
-// The probe asks the kernel in the container for its restrictions.
+// The probe reads its restrictions from the kernel in the container.
 func TestSeenFromInside(t *testing.T) {
 	l := newLab(t)
 	box := l.box("a", "cat", "/proc/self/status", "--", "cat", "/proc/sys/kernel/hostname", "--", "cat", "/proc/mounts", "--", "cat", "/proc/self/limits")

@@ -169,7 +169,7 @@ func TestForeignNetwork(t *testing.T) {
 			t.Errorf("network %q: %v", name, err)
 		}
 	}
-	// The box goes before the network that it is on.
+	// The container is removed before its network.
 	if _, err := l.Sweep(t.Context(), l.ours(), nil); err != nil {
 		t.Error(err)
 	}
@@ -270,7 +270,7 @@ func TestTwinNetworks(t *testing.T) {
 	}
 }
 
-// The error for an exhausted pool says what to do.
+// The error for an exhausted pool has a hint.
 func TestPoolUsedUp(t *testing.T) {
 	l := newLab(t)
 	for i, want := range []string{"", "no free /28 left: remove old networks"} {
