@@ -25,10 +25,10 @@ var (
 	// LearnReview asks for a review in five categories.
 	//go:embed learn-review.md
 	LearnReview string
-	// LearnLearnings asks what should be repeated.
+	// LearnLearnings asks for practices to repeat.
 	//go:embed learn-learnings.md
 	LearnLearnings string
-	// LearnMistakes asks what should be avoided.
+	// LearnMistakes asks for practices to avoid.
 	//go:embed learn-mistakes.md
 	LearnMistakes string
 	// LearnImprove asks for a better prompt.

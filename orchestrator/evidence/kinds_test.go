@@ -9,8 +9,8 @@ import (
 	"abl/internal/witness"
 )
 
-// What is no HTTP server is held against no claim; what its tests are in the tries, and
-// whether they asked at all, counts for it too.
+// An app that is not an HTTP server is checked without claims: only the results of the replays count,
+// and whether the tests used the app.
 func TestKinds(t *testing.T) {
 	ok, no := "ok 1 - P1.C1\n1..1\n", "not ok 1 - P1.C1\n1..1\n"
 	ran := witness.Exchange{Method: "POST", Target: "/app", Status: 200, Got: bodyOf(`{"exit":0,"stdout":"aGkK"}`)}
@@ -53,13 +53,13 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A test of a program is strong when it notices another exit code and other output, where its
-// contract names them, of the runs with its contract's words.
+// A test of a program is strong if it detects another exit code and other output, if the contract
+// names them, in runs with the contract's words.
 func TestAlteredRuns(t *testing.T) {
 	const words, printed = `"d29yZHM="`, `"exit":0,"stdout":"Mwo="}` // words, 3
 	for _, c := range []struct {
 		name, contract, args string
-		notices              string // the alterations that its test notices
+		notices              string // the alterations that its test detects
 		is, why, strength    string
 	}{
 		{"honest", "`count words` → prints 3, exit code 0", words, "status named", Verified, "", "shown for 1 of 1 contract"},

@@ -18,8 +18,7 @@ import (
 	"abl/internal/witness"
 )
 
-// TestMain lets the test's own binary be the program with which suites ask the
-// app: whatever shell there is, there need not be a curl.
+// TestMain lets the test binary be the HTTP client of the suites, so that they need no curl.
 func TestMain(m *testing.M) {
 	switch os.Getenv("FETCH_TEST") {
 	case "1":
@@ -30,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fetch prints what an address answers. Code 7 is that nobody does, and 22, with
-// -f, that the status is an error.
+// fetch prints the response of an address. It exits with 7 without a server, and with -f with 22 for
+// an error status.
 func fetch(args []string) int {
 	resp, err := http.Get(args[len(args)-1])
 	if err != nil {
@@ -45,8 +44,8 @@ func fetch(args []string) int {
 	return 0
 }
 
-// lies are ways to come to an ok. app is what the system under test answers; the
-// contract is that it says hello.
+// lies are suites and apps that cheat. app is the response of the system under test; the contract is
+// that it says hello.
 var lies = []struct{ name, run, app, want string }{
 	{"an honest suite", `
 if [ "$(fetch "$ABL_APP_URL/")" = hello ]; then echo 'ok 1 - P1.C1'; else echo 'not ok 1 - P1.C1'; fi
@@ -96,8 +95,7 @@ set -e; answer=$(fetch -f "$ABL_APP_URL/"); test "$answer" = hello; echo 'ok 1 -
 	{"no suite at all", "", "hello", "unverified\n  P1.C1 missing\n"},
 }
 
-// Suites and apps that lie, each run for real: by a shell, against an app, against
-// nobody and against both null apps.
+// TestLies runs each suite in a shell, against an app, without an app, and against both null apps.
 func TestLies(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no shell")
@@ -118,7 +116,7 @@ func TestLies(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			t.Parallel() // programs are written before: no other test may fork while one is open
+			t.Parallel() // programs are written before, because no other test may fork while one is open for writing
 			app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, c.app) }))
 			t.Cleanup(app.Close)
 			play := func(url string) *Run { r := played(t, dir, url); return &r }
@@ -134,7 +132,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// played runs a suite as a replay does: what it printed when it ended counts.
+// played runs a suite like a replay, whose output until its end counts.
 func played(t *testing.T, dir, url string) Run {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", "exec ./run.sh")
@@ -161,14 +159,14 @@ func played(t *testing.T, dir, url string) Run {
 	return Run{TAP: tap.Parse(data, true), Exit: code}
 }
 
-// null is an app that answers everything alike.
+// null starts an app that gives every request the same response.
 func null(t *testing.T, status int) string {
 	t.Helper()
 	at, _ := serving(t, func(ctx context.Context, l net.Listener) error { return witness.Null(ctx, l, status) })
 	return at
 }
 
-// serving serves until the test ends, or it is stopped.
+// serving runs a server until the test ends or stop is called.
 func serving(t *testing.T, serve func(context.Context, net.Listener) error) (at string, stop func()) {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// world is one of all the worlds with one contract.
+// world is one of all combinations of results for one contract.
 type world struct {
 	claims  Claims
 	absence bool
 	alone   bool
-	doubt   bool   // about the last real run
-	real    string // a letter for each run
+	doubt   bool   // about the last replay against the app
+	real    string // a letter per replay against the app
 	neg     [3]byte
 	waived  Waived
 }
@@ -35,7 +35,7 @@ func (w world) suite(made map[string]Run) Suite {
 	return s
 }
 
-// worlds goes through all of them.
+// worlds calls visit for all of them.
 func worlds(visit func(world)) {
 	reals := []string{"", "ooo", "oox", "xox", "xxx", "o-o", "-x-", "xos"}
 	for _, a := range "ox-s" {
@@ -79,9 +79,8 @@ func (w world) fails() bool {
 	return len(w.claims) > 0 || mixed || w.alone && strings.Contains(w.real, "x")
 }
 
-// The laws hold in every world: a complete entry is a fail, always; so is what
-// replays now so, now so; a pass needs a proof in which nothing is missing;
-// nothing else is either.
+// TestEveryWorld checks these rules in every world: a complete entry fails; different results of
+// replays fail; a pass needs complete evidence; everything else is unverified.
 func TestEveryWorld(t *testing.T) {
 	made := map[string]Run{}
 	for _, l := range []string{"o", "x", "-", "s", "t"} {
@@ -125,8 +124,7 @@ func TestEveryWorld(t *testing.T) {
 	}
 }
 
-// Whatever is replayed, asking for more runs comes to an end, and a question
-// that is settled stays so.
+// Requests for more replays end, and a decided question stays decided.
 func TestAgainEnds(t *testing.T) {
 	made := map[string]Run{}
 	for _, l := range []string{"o", "x", "-", "s", "t"} {
@@ -151,8 +149,7 @@ func TestAgainEnds(t *testing.T) {
 	}
 }
 
-// Two contracts do not hide each other, whichever comes first, and neither do
-// two suites.
+// Two contracts, or two suites, do not hide each other, in any order.
 func TestTwo(t *testing.T) {
 	rank := func(v Verdict) int { return slices.Index([]Verdict{Pass, Unverified, Fail}, v) }
 	for _, a := range "ox-st" {

@@ -14,16 +14,15 @@ import (
 // ScriptedName is the name of the offline agent.
 const ScriptedName = "scripted"
 
-// scenarioFile is the name under which a call's script lies in helper.In.
+// scenarioFile is the name of the file with a call's part of a scenario in helper.In.
 const scenarioFile = "scenario.json"
 
-// ErrNoCall means that a scenario does not say what to do in a call.
+// ErrNoCall means that a scenario has no entry for a call.
 var ErrNoCall = errors.New("the scenario has no entry for this call")
 
-// Scripted is the offline agent: abl's own helper plays the steps of a scenario
-// inside the box, so that a phase can be tried without a model and without a key.
-// dir is the scenario file's own folder, below which its texts are. The commands of
-// the scenario may ask the provider, mostly nobody; its usage names its models itself.
+// Scripted returns the offline agent: abl's helper plays the steps of a scenario in the container, so that a
+// phase needs no model and no key. dir is the folder of the scenario, with its texts. Commands of the
+// scenario may access the provider served, which may be zero.
 func Scripted(s Scenario, dir string, served Provider) Agent {
 	return Agent{
 		Name: ScriptedName, Image: "tools", DefaultModel: ScriptedName, Provider: served,
@@ -32,8 +31,7 @@ func Scripted(s Scenario, dir string, served Provider) Agent {
 	}
 }
 
-// command starts the helper on the part of the scenario that is meant for this
-// call, with the texts that it takes from files. It fails without such a part.
+// command returns the command that plays the scenario's entry for a call. It fails without an entry.
 func (s Scenario) command(dir string, c Call) (Command, error) {
 	call, ok := s.Pick(c.Role, c.Phase, c.Iteration, c.Attempt)
 	if !ok {
@@ -53,8 +51,8 @@ func (s Scenario) command(dir string, c Call) (Command, error) {
 	}, err
 }
 
-// Record is one line of JSON on the scripted agent's standard output. Lines
-// that are no Record (a raw step writes them) are to be passed over.
+// Record is a line of JSON on the scripted agent's standard output. Readers ignore other lines, which a raw
+// step prints.
 type Record struct {
 	Type string `json:"type"` // one of the Record constants
 
@@ -65,21 +63,21 @@ type Record struct {
 	Attempt   int    `json:"attempt,omitempty"`
 	Session   string `json:"session,omitempty"`
 
-	// With RecordTool: the step's key, as write or run.
+	// With RecordTool: the step's action, such as write or run.
 	Tool string `json:"tool,omitempty"`
-	// What is said or printed; with RecordTool the path or the command.
+	// The text or output; with RecordTool the path or the command.
 	Text string `json:"text,omitempty"`
 
-	// With RecordResult, which is the last line of a call that ended properly.
+	// With RecordResult, the last line of a call that ended properly.
 	Status string `json:"status,omitempty"` // StatusSuccess or StatusError
-	Error  string `json:"error,omitempty"`  // why it is an error
-	// EndAway or EndLogin: whose fault the error is.
+	Error  string `json:"error,omitempty"`  // the reason of an error
+	// EndAway or EndLogin: the class of the error.
 	Trouble  End           `json:"trouble,omitempty"`
 	Usage    []ScriptUsage `json:"usage,omitempty"`
 	Requests *int64        `json:"requests,omitempty"` // model requests, over all models
 }
 
-// The types of record, and what a RecordResult can say.
+// The types of records, and the statuses of a RecordResult.
 const (
 	RecordInit    = "init"
 	RecordMessage = "message"
@@ -91,11 +89,10 @@ const (
 	StatusError   = "error"
 )
 
-// scriptedReader follows the helper's output: one Record a line, among
-// raw lines that a scenario prints on purpose.
+// scriptedReader reads the helper's output: a Record per line, and raw lines.
 type scriptedReader struct {
 	name      string // of the agent
-	needsTool bool   // it does nothing of its task without a tool
+	needsTool bool   // a call without a tool counts as nothing done
 	last      Record // the result record
 	follower
 }
@@ -131,8 +128,7 @@ func (r *scriptedReader) Line(line []byte, cut bool) (all []Message) {
 	return all
 }
 
-// Result implements Reader. No request is asked for: a script that reports no usage is
-// still played to its end.
+// Result implements Reader. It requires no usage, which a scenario need not report.
 func (r *scriptedReader) Result(exit int) Result {
 	name := r.name
 	end, res := r.last, Result{Requests: -1}

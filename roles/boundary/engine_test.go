@@ -14,7 +14,7 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// onEngine is a prober on the real engine, which holds nothing of it afterwards.
+// onEngine returns a prober on the real engine, and removes everything at the end.
 func onEngine(t *testing.T) Prober {
 	t.Helper()
 	lab.Engine(t)

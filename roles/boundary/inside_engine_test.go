@@ -18,7 +18,7 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// look is a box by hand, as a role's is made, and what a probe in it is to find.
+// look is a container like a role's, started by hand, with the expected findings of the probe.
 type look struct {
 	*testing.T
 	Prober
@@ -26,7 +26,7 @@ type look struct {
 	server     *HostServer
 	spec       helper.ProbeSpec
 	flags      []string // of docker run
-	agent      string   // its output, "" when it was not started
+	agent      string   // its output, "" if it was not started
 }
 
 const guest = "4711:4711"
@@ -50,7 +50,7 @@ func newLook(t *testing.T) *look {
 		t.Fatal(err)
 	}
 	reach := sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: r.name("inner")}}}
-	open := r.box("open", reach, helper.HelperHolder) // which does not close its network
+	open := r.box("open", reach, helper.HelperHolder) // a holder that does not close its network
 	if err := r.start(t.Context(), "inner", false, r.holder("holder", reach), open); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func newLook(t *testing.T) *look {
 	return l
 }
 
-// layOut makes the folders and says what a good box is.
+// layOut creates the folders and the spec of a good container.
 func (l *look) layOut() {
 	for _, name := range []string{"src/.git", "specs", "in", "other"} {
 		if err := os.MkdirAll(filepath.Join(l.dir, name), 0o755); err != nil {
@@ -80,7 +80,7 @@ func (l *look) layOut() {
 		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 			l.Fatal(err)
 		}
-		if err := os.Chmod(path, 0o666); err != nil { // whatever the umask: only mounts keep it
+		if err := os.Chmod(path, 0o666); err != nil { // regardless of the umask, so that only mounts protect it
 			l.Fatal(err)
 		}
 	}
@@ -101,7 +101,7 @@ func (l *look) layOut() {
 		},
 	}
 	l.spec = Inside(box, map[string]string{"KEY": "token", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, []string{"run.json", "probe.json"}, []string{helper.Tests, "/abl/secret"})
-	l.spec.Env["LANG"] = "" // the image has one
+	l.spec.Env["LANG"] = "" // set by the image
 	if err := Identify(&l.spec, box.Mounts); err != nil {
 		l.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func (l *look) bind(source, target string, readOnly bool) string {
 	return flag
 }
 
-// run starts the box with its flags changed, and returns what its probe said.
+// run starts the container with changed flags and returns the findings of its probe.
 func (l *look) run(name, from string, to ...string) sandbox.Proof {
 	l.Helper()
 	if err := os.WriteFile(filepath.Join(l.dir, "stdout"), nil, 0o666); err != nil {
@@ -153,8 +153,8 @@ func (l *look) run(name, from string, to ...string) sandbox.Proof {
 	return found.Proof
 }
 
-// A box made as a role's passes, and each weaker one is found by the check that
-// is there for it, before anything else was started in it.
+// A container like a role's passes. The expected check finds each weaker one before another program
+// starts in it.
 func TestProbeFindsWhatIsWeaker(t *testing.T) {
 	lab.Long(t)
 	l := newLook(t)
@@ -206,7 +206,7 @@ func TestProbeFindsWhatIsWeaker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := *l
-			l.T = t // the subtest's failures are its own
+			l.T = t // so that the subtest reports its failures
 			p := l.run(name, c.from, c.to...)
 			for _, check := range c.want {
 				if found, ok := p.Get(check); !ok || found.OK {

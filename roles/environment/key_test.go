@@ -12,8 +12,8 @@ import (
 	"abl/roles/agent"
 )
 
-// A command prints the key. What goes wrong is said in the last line of its standard error, and
-// nothing that it printed to standard output is shown.
+// A command prints the key. An error has the last line of its standard error, and nothing from its
+// standard output.
 func TestKeyCommand(t *testing.T) {
 	for _, c := range []struct{ name, shell, want string }{
 		{"a key", "echo '  a-key-1234 '", "a-key-1234"},

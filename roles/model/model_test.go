@@ -24,14 +24,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// exchange is one response that a server plays, and what is to come of it.
+// exchange is a response of a server, and the expected result.
 type exchange struct {
 	status int
 	header map[string]string
 	body   string
 }
 
-// server plays exchanges in turn, the last one for ever, and keeps the requests.
+// server serves exchanges in turn, the last one forever, and records the requests.
 func server(t *testing.T, play ...exchange) (url string, requests *[]string) {
 	t.Helper()
 	requests = &[]string{}
@@ -54,7 +54,8 @@ func server(t *testing.T, play ...exchange) (url string, requests *[]string) {
 	return s.URL, requests
 }
 
-// events is a stream of documents. A document that begins with its type has the name of that type.
+// events returns a stream of documents. A document that begins with its type has the name of that
+// type.
 func events(docs ...string) string {
 	var b strings.Builder
 	for _, doc := range docs {
@@ -101,7 +102,8 @@ var (
 		`[DONE]`)
 )
 
-// to is how a model at an address is asked, once. A model of the Chat API begins with "chat ".
+// to returns the configuration for a model at an address, without retries. A model of the Chat API
+// begins with "chat ".
 func to(t *testing.T, name, base string) model.Config {
 	t.Helper()
 	of, err := model.Of(name, "models", []byte("chat openai-chat"))
@@ -111,10 +113,10 @@ func to(t *testing.T, name, base string) model.Config {
 	return model.Config{Provider: of, Key: key, Base: base, Patience: time.Minute}
 }
 
-// unkept takes what is sent, and keeps nothing.
+// unkept accepts the request and does not record it.
 func unkept([]byte) error { return nil }
 
-// ask asks a model once and notes the pauses instead of waiting.
+// ask sends one question to a model and records the pauses instead of waiting.
 func ask(t *testing.T, name, base string, retries int) (a model.Answer, pauses []time.Duration, sent []string, err error) {
 	t.Helper()
 	conf := to(t, name, base)
@@ -176,7 +178,7 @@ func TestOnTheWire(t *testing.T) {
 	}
 }
 
-// The length of the answer is reported while it arrives.
+// TestHeard checks that the length of the answer is reported while it arrives.
 func TestHeard(t *testing.T) {
 	for name, body := range map[string]string{flash: geminiOK, sonnet: claudeOK, sol: gptOK, "chat": chatOK} {
 		t.Run(name, func(t *testing.T) {
@@ -226,7 +228,8 @@ func TestUnwholeAnswers(t *testing.T) {
 	}
 }
 
-// An OpenAI-compatible server without the Responses API is asked by the Chat API from then on.
+// TestServerWithoutResponses checks that the client switches to the Chat API for an OpenAI-compatible
+// server without the Responses API.
 func TestServerWithoutResponses(t *testing.T) {
 	const missing = `{"error":{"message":"Not Found"}}`
 	for _, c := range []struct {
@@ -312,8 +315,8 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// A try that the provider may have answered for money is not forgotten when a later one has
-// an answer: its tokens count, or it says that some are unknown.
+// TestEarlierTriesCount checks that a failed try that may have cost something counts after a later try
+// succeeds: its tokens are added, or the usage is unknown.
 func TestEarlierTriesCount(t *testing.T) {
 	counted := events(`{"usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3,"totalTokenCount":10}}`)
 	for _, c := range []struct {
@@ -344,8 +347,8 @@ func TestEarlierTriesCount(t *testing.T) {
 	}
 }
 
-// A server that takes the request and says nothing, one that is not there, one
-// that breaks off.
+// TestNobodyThere checks a server that accepts the request and does not respond, an address without a
+// server, and a server that closes the connection.
 func TestNobodyThere(t *testing.T) {
 	var logged bytes.Buffer
 	log.SetOutput(&logged)
@@ -395,7 +398,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// A response without end is given up early, and is nobody's to try again.
+// TestEndlessResponse checks that a response without an end fails early and is not retried.
 func TestEndlessResponse(t *testing.T) {
 	chunk := bytes.Repeat([]byte("data: 1\n"), 1<<17)
 	written := 0
@@ -415,7 +418,7 @@ func TestEndlessResponse(t *testing.T) {
 	}
 }
 
-// Nothing is sent before what is to be sent could be kept.
+// TestNotKeptNotSent checks that no request is sent that could not be recorded.
 func TestNotKeptNotSent(t *testing.T) {
 	for _, name := range []string{flash, sonnet, sol, "chat"} {
 		url, requests := server(t, exchange{200, nil, geminiOK})
@@ -447,8 +450,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Nobody says where to go: the request goes to the provider's own address, in one
-// piece, and the key stands in a header alone.
+// TestOwnAddresses checks that without another address the request goes to the provider's own, with
+// the key only in a header.
 func TestOwnAddresses(t *testing.T) {
 	for name, want := range map[string]string{
 		flash:  "https://generativelanguage.googleapis.com/v1beta/models/gemini-3.8-flash:streamGenerateContent?alt=sse",
@@ -476,7 +479,7 @@ type round func(*http.Request) (*http.Response, error)
 
 func (f round) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// What a provider complains of is cut off somewhere, but not within the key.
+// TestComplaintWithTheKey checks that the text of an error is cut, but not within the key.
 func TestComplaintWithTheKey(t *testing.T) {
 	for before := 375; before < 405; before += 5 {
 		url, _ := server(t, exchange{400, nil, `{"error":{"message":"` + strings.Repeat("é", before/2) + key + `"}}`})

@@ -10,7 +10,7 @@ import (
 	"abl/roles/model"
 )
 
-// A server that refuses what the documents of the APIs forbid answers each provider's question.
+// A server that checks the documented rules of the APIs accepts each provider's question.
 func TestServed(t *testing.T) {
 	script := func(prompt string) (modelserver.Script, error) {
 		if strings.TrimSpace(prompt) != `"it"` {
