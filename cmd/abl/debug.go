@@ -76,7 +76,8 @@ func namedAgent(in *cli.Input, name string) (agent.Agent, error) {
 	if s, none := phase.Open(in); none == nil && s.Conf.Agents[name].Command != "" {
 		return environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(name)
 	}
-	return a, exit.With(exit.Usage, err, "a project's config.yaml can define more agents (docs/agents.md); -C names the project")
+	return a, exit.With(exit.Usage, err,
+		"a project's config.yaml can define more agents (docs/agents.md); -C names the project")
 }
 
 // count formats a number of tokens, "unknown" for nil.

@@ -61,9 +61,11 @@ Other:
 func habits() map[string]string {
 	return map[string]string{
 		"lint": "abl spec lint", "validate": "abl spec lint", "draft": "abl spec draft FILE", "contracts": "abl spec list",
-		"resume": "abl phase N or abl run: both resume where they stopped", "continue": "abl phase N or abl run: both resume where they stopped",
-		"retry": "abl phase N --again", "verify": "abl phase N; with --again it runs the tests of a passed phase again",
-		"start": "abl run", "build": "abl run, or abl images build for images", "up": "abl run", "exec": "abl shell builder|verifier",
+		"resume":   "abl phase N or abl run: both resume where they stopped",
+		"continue": "abl phase N or abl run: both resume where they stopped",
+		"retry":    "abl phase N --again", "verify": "abl phase N; with --again it runs the tests of a passed phase again",
+		"start": "abl run", "build": "abl run, or abl images build for images", "up": "abl run",
+		"exec":  "abl shell builder|verifier",
 		"run N": "abl phase N", "ls": "abl status", "ps": "abl status", "list": "abl status or abl spec list",
 		"down": "abl stop", "kill": "abl stop", "cancel": "abl stop", "rm": "abl clean", "prune": "abl clean --orphans",
 		"diff": "abl open N --diff", "show": "abl report N", "view": "abl report N --open",
@@ -71,6 +73,7 @@ func habits() map[string]string {
 		"login": "an API key in .env; abl doctor checks it", "auth": "an API key in .env; abl doctor checks it",
 		"set": "abl config set KEY VALUE", "settings": "abl config", "update": "docs/install.md",
 		"-v": "--version, or abl logs -f to see what an agent does", "-V": "--version",
-		"--verbose": "abl logs -f to see what an agent does", "--debug": "ABL_DEBUG=1", "--resume": "the command without it: it resumes where it stopped",
+		"--verbose": "abl logs -f to see what an agent does", "--debug": "ABL_DEBUG=1",
+		"--resume": "the command without it: it resumes where it stopped",
 	}
 }

@@ -55,7 +55,9 @@ func imagesCommand() cli.Command {
 
 // onEngine returns a command that acts on the images of the engine. It prints progress on stderr, and the
 // result lines even if the command fails.
-func onEngine(do func(context.Context, *cli.Input, *images.Maker) (lines []string, err error)) func(context.Context, *cli.Input) error {
+func onEngine(
+	do func(context.Context, *cli.Input, *images.Maker) (lines []string, err error),
+) func(context.Context, *cli.Input) error {
 	return func(ctx context.Context, in *cli.Input) error {
 		eng, _, err := environment.Connect(ctx)
 		if err != nil {

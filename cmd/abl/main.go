@@ -36,7 +36,8 @@ func app() cli.App {
 file per phase. An agent builds what they say. Another agent, which never sees the
 code, tests the running system against them.`,
 		Flags: []cli.Flag{
-			{Name: "project", Short: "C", Value: "DIR", Usage: "use the project in DIR (default: the current directory or one above it)"},
+			{Name: "project", Short: "C", Value: "DIR",
+				Usage: "use the project in DIR (default: the current directory or one above it)"},
 			trust.Flag,
 		},
 		Topics: topics(), Habits: habits(),

@@ -75,7 +75,8 @@ func (o *costsOptions) run(_ context.Context, s *phase.Project) error {
 	}
 	text := ""
 	for _, b := range by {
-		t := view.Table{Rows: a.Rows(b), Right: true, Drop: []int{6, 5, 4, 8, 3}} // tool, thoughts, candidates, from cache, cached
+		// tool, thoughts, candidates, from cache, cached
+		t := view.Table{Rows: a.Rows(b), Right: true, Drop: []int{6, 5, 4, 8, 3}}
 		for _, name := range t.Rows[0] {
 			t.Header = append(t.Header, strings.ToUpper(name))
 		}
@@ -86,7 +87,8 @@ func (o *costsOptions) run(_ context.Context, s *phase.Project) error {
 		text += in.Lines(fmt.Sprintf("%d of %d rows have no count", n, a.All.Rows))
 	}
 	if n := a.All.Cost.Missing; n > 0 {
-		text += in.Lines(fmt.Sprintf("%d of %d rows have no price or an incomplete count: docs/costs.md explains how to set prices", n, a.All.Rows))
+		text += in.Lines(fmt.Sprintf("%d of %d rows have no price or an incomplete count: "+
+			"docs/costs.md explains how to set prices", n, a.All.Rows))
 	}
 	return in.Print(text + in.Lines(fmt.Sprintf("list prices of %s, %d days old", a.Prices.Date, a.Prices.Days)))
 }

@@ -39,7 +39,8 @@ lines. In a pipe the lines have no prefix, so that jq can read them. Escape code
 other control characters never reach your terminal.
 
 -f follows the calls until the phase ends or no abl works on it.`,
-		Examples: "abl logs\nabl logs p1-build-2.1\nabl logs builder --round 1 --iteration 2\nabl logs -f\nabl logs verifier --raw | jq .",
+		Examples: "abl logs\nabl logs p1-build-2.1\nabl logs builder --round 1 --iteration 2\nabl logs -f\n" +
+			"abl logs verifier --raw | jq .",
 		Flags: []cli.Flag{
 			{Name: "follow", To: &l.follow, Short: "f", Usage: "follow the calls until the phase ends"},
 			{Name: "raw", To: &l.raw, Usage: "show the output as printed: JSON lines for agents"},
@@ -107,7 +108,8 @@ func (l *logs) parse(args []string) error {
 	if l.what = args[0]; slices.Contains([]string{"builder", "verifier", "app"}, l.what) {
 		return nil
 	}
-	return cli.WithHint("abl logs lists the calls", "logs takes builder, verifier, app or a call such as p1-build-1.1, not %q", l.what)
+	return cli.WithHint("abl logs lists the calls",
+		"logs takes builder, verifier, app or a call such as p1-build-1.1, not %q", l.what)
 }
 
 // calls returns the selected calls, oldest first. For the app they are its starts.

@@ -155,8 +155,9 @@ func readSettings(s *phase.Project, p *report.Page) {
 }
 
 // setupKeys are the settings that a page shows. It also shows the services of the app.
-const setupKeys = "app.kind app.command app.port app.prepare app.ready.path app.ready.timeout agent.builder agent.verifier " +
-	"models.builder models.verifier loop.max_verifier_iterations loop.call_timeout limits.memory limits.cpus limits.disk " +
+const setupKeys = "app.kind app.command app.port app.prepare app.ready.path app.ready.timeout " +
+	"agent.builder agent.verifier models.builder models.verifier loop.max_verifier_iterations loop.call_timeout " +
+	"limits.memory limits.cpus limits.disk " +
 	"network.allow verify.evidence verify.strength_time"
 
 // readLedger adds up the usage of the phase and of each of its calls.

@@ -66,7 +66,8 @@ func findings(ctx context.Context, in *cli.Input, dir string) string {
 	}
 	t, err := sourceTree(dir, &p)
 	if err != nil || t == nil {
-		b.WriteString("abl finds no committed files in it, so the source begins empty: describe in project.md what to build.\n")
+		b.WriteString("abl finds no committed files in it, so the source begins empty: " +
+			"describe in project.md what to build.\n")
 		return b.String()
 	}
 	listFacts(&b, detect.Read(ctx, t, p.Dir, detect.Wish{}))

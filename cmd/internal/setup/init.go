@@ -40,15 +40,18 @@ for it on a terminal. It runs nothing from the repository.
 In a git repository with a commit, the Builder works on a clone: your files, branches
 and hooks are left alone, and abl publish creates a branch with what was built
 (docs/git.md). Elsewhere the source begins in an empty directory.`,
-		Examples: "abl init\nabl init --stack python\nabl init --stack go --kind command\nabl init --dir services/api\nabl init --src app\nabl init --skill",
+		Examples: "abl init\nabl init --stack python\nabl init --stack go --kind command\n" +
+			"abl init --dir services/api\nabl init --src app\nabl init --skill",
 		Flags: []cli.Flag{
 			{Name: "stack", To: &asked.Stack, Value: "NAME", Values: scaffold.Stacks(),
 				Usage: "the language of the project, if the files do not show it"},
 			{Name: "kind", To: &asked.Kind, Value: "KIND", Values: scaffold.Kinds(),
 				Usage: "the kind of system: an HTTP server, another server, or a command-line program"},
 			{Name: "dir", To: &asked.Dir, Value: "DIR", Usage: "the folder of your monorepo to work on"},
-			{Name: "src", To: &asked.Src, Value: "DIR", Usage: "begin a separate source in DIR, even in a repository (default outside of one: src)"},
-			{Name: "skill", To: &asked.Skill, Usage: "also write .claude/skills/abl/SKILL.md for coding agents, and a section in AGENTS.md"},
+			{Name: "src", To: &asked.Src, Value: "DIR",
+				Usage: "begin a separate source in DIR, even in a repository (default outside of one: src)"},
+			{Name: "skill", To: &asked.Skill,
+				Usage: "also write .claude/skills/abl/SKILL.md for coding agents, and a section in AGENTS.md"},
 			cli.JSONFlag(),
 			{Name: "submit", To: &scheduler, Value: "SYSTEM", Values: submit.Systems(),
 				Usage: "also write the template of abl submit for a scheduler"},
@@ -180,7 +183,8 @@ func adopt(in *cli.Input, dir string, p *scaffold.Plan) error {
 		return cli.WithHint("commit it first, or leave out --dir", "cannot use --dir %q: commit %.12s has no such folder",
 			p.Dir, head)
 	case !committed:
-		in.Say("note: no file of this directory is committed to %s, so the source begins empty; to work on these files, commit them first", top)
+		in.Say("note: no file of this directory is committed to %s, so the source begins empty; to work on these files, "+
+			"commit them first", top)
 		return nil
 	}
 	if p.Dir = within; within == "." {

@@ -25,7 +25,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const whichKind = "which kind of app is it: http, an HTTP server; tcp, another server; or command, a command-line program?"
+const whichKind = "which kind of app is it: http, an HTTP server; tcp, another server; or command, " +
+	"a command-line program?"
 
 // readRepository finds the settings of a new project in its source, and asks for open ones on a terminal.
 func readRepository(ctx context.Context, in *cli.Input, dir string, p *scaffold.Plan) error {
