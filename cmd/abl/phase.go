@@ -28,9 +28,10 @@ abl reattaches to a running call and never pays for a finished one again.
 
 abl report N shows the evidence for the verdict. If GITHUB_STEP_SUMMARY is set, abl
 appends the report to that file.`,
-		Examples: "abl phase 1\nabl phase PHASE=2 --json\nabl phase 1 --dry-run\nabl phase 1 --junit junit.xml --html page.html",
-		Flags:    o.flags(),
-		Run:      phase.Opened(phase.Continued(o.phase)),
+		Examples: "abl phase 1\nabl phase PHASE=2 --json\nabl phase 1 --dry-run\n" +
+			"abl phase 1 --junit junit.xml --html page.html",
+		Flags: o.flags(),
+		Run:   phase.Opened(phase.Continued(o.phase)),
 	}
 }
 
@@ -39,7 +40,8 @@ func (o *runOptions) flags() []cli.Flag {
 	return slices.Concat(phase.Flags(), look.OutputFlags(), []cli.Flag{
 		phase.RemoteFlag(),
 		{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
-		{Name: "again", To: &o.again, Usage: "open a new round of a stuck or unverified phase; run the tests of a passed one again on the current source"},
+		{Name: "again", To: &o.again,
+			Usage: "open a new round of a stuck or unverified phase; run the tests of a passed one again on the current source"},
 	})
 }
 
@@ -88,8 +90,9 @@ func runCommand() cli.Command {
 result and refine the specs. With --through it runs all phases.
 
 --again and --dry-run are about that first phase. If all have passed, it is the last one.`,
-		Examples: "abl run\nabl run --dry-run\nabl run --through --json\nabl run --through --junit junit.xml --summary summary.md",
-		Flags:    append(o.flags(), cli.Flag{Name: "through", To: &o.through, Usage: "do not stop between phases"}),
+		Examples: "abl run\nabl run --dry-run\nabl run --through --json\n" +
+			"abl run --through --junit junit.xml --summary summary.md",
+		Flags: append(o.flags(), cli.Flag{Name: "through", To: &o.through, Usage: "do not stop between phases"}),
 		Run: phase.Opened(phase.Continued(func(ctx context.Context, s *phase.Project) error {
 			if s.In.Bool("dry-run") {
 				return o.dryRun(ctx, s)

@@ -66,7 +66,8 @@ func runTrust(ctx context.Context, s *phase.Project, revoke bool) error {
 	case s.In.Bool("json"):
 		return s.In.JSON(rows)
 	case len(rows) == 0:
-		_, err := fmt.Fprintln(s.In.Stdout, "nothing to accept: no file of such a setting is tracked by git or owned by another user")
+		_, err := fmt.Fprintln(s.In.Stdout,
+			"nothing to accept: no file of such a setting is tracked by git or owned by another user")
 		return err
 	case revoke:
 		return s.In.ShowTable(rows, t, n+" no longer accepted")

@@ -216,8 +216,9 @@ func (st *phaseStatus) run(p state.Phase, calls []phase.Call, working bool, most
 			now.Call, st.Phase))
 	default:
 		if c := lastCall(calls, st.Phase); c != nil && c.Outcome.Class != outcome.Done {
-			st.Notes = append(st.Notes, fmt.Sprintf("the %s's call %s ended as %q on %s UTC (docs/faults.md): abl logs %[2]s shows it",
-				c.Role.Name, c.Key, c.Outcome.Class, c.Outcome.Ended.UTC().Format(time.DateTime)))
+			st.Notes = append(st.Notes,
+				fmt.Sprintf("the %s's call %s ended as %q on %s UTC (docs/faults.md): abl logs %[2]s shows it",
+					c.Role.Name, c.Key, c.Outcome.Class, c.Outcome.Ended.UTC().Format(time.DateTime)))
 		}
 	}
 }
@@ -324,7 +325,8 @@ func statusOf(p state.Phase, specs spec.Set, n int, problems []spec.Problem) pha
 	}
 	if o := p.Outage; o != nil && !o.Until.IsZero() {
 		st.Waits = o
-		st.Notes = append(st.Notes, fmt.Sprintf("waiting since %s UTC after its last call (%s); the next attempt is at %s UTC, or when abl phase runs after that",
+		st.Notes = append(st.Notes, fmt.Sprintf("waiting since %s UTC after its last call (%s); "+
+			"the next attempt is at %s UTC, or when abl phase runs after that",
 			o.Since.UTC().Format(time.TimeOnly), o.Class, o.Until.UTC().Format(time.DateTime)))
 	}
 	if !sound {
