@@ -155,7 +155,9 @@ func testNames(dir string) []string {
 }
 
 // checkSuite runs run.sh and compares its output with the contracts and failed_specs.md.
-func (t tool) checkSuite(ctx context.Context, contracts failedspecs.Contracts, entries []failedspecs.Entry, f findings) {
+func (t tool) checkSuite(
+	ctx context.Context, contracts failedspecs.Contracts, entries []failedspecs.Entry, f findings,
+) {
 	if os.Getenv(appURL) == "" && t.App == nil {
 		f.add(note, "%s was not run because %s is not set: abl-cmd did not check whether every contract has a test", script,
 			appURL)

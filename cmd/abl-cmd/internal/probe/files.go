@@ -22,7 +22,8 @@ import (
 // sockets are those of container engines, below /run or /var/run. Access to one is access to the host.
 var sockets = []string{
 	"docker.sock", "containerd/containerd.sock", "docker/containerd/containerd.sock", "containerd/s", "dockershim.sock",
-	"podman/podman.sock", "crio/crio.sock", "buildkit/buildkitd.sock", "k3s/containerd/containerd.sock", "balena-engine.sock",
+	"podman/podman.sock", "crio/crio.sock", "buildkit/buildkitd.sock", "k3s/containerd/containerd.sock",
+	"balena-engine.sock",
 }
 
 // plainDevices are the files that an engine creates in /dev of every container.
