@@ -175,7 +175,8 @@ const WeakFlag = "allow-weak-network"
 // EnvironmentFlags returns the flags of commands that start containers of a role.
 func EnvironmentFlags() []Flag {
 	return append([]Flag{
-		{Name: WeakFlag, Usage: "continue if abl cannot prove that the engine's networks isolate containers; every report then mentions it"},
+		{Name: WeakFlag, Usage: "continue if abl cannot prove that the engine's networks isolate containers; " +
+			"every report then mentions it"},
 	}, ImageFlags()...)
 }
 
@@ -198,7 +199,8 @@ func (in *Input) HideSecrets(root string) (warnings []string) {
 	secrets, weak := redact.Secrets(vars, true)
 	in.Safe.Hide(secrets...)
 	for _, name := range weak {
-		warnings = append(warnings, fmt.Sprintf("abl cannot hide the secret %s of .env in its output: it is shorter than %d characters, "+
+		warnings = append(warnings, fmt.Sprintf("abl cannot hide the secret %s of .env in its output: "+
+			"it is shorter than %d characters, "+
 			"or a plain word or number", name, redact.Shortest))
 	}
 	return warnings

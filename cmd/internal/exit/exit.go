@@ -46,7 +46,8 @@ func Entries() []Entry {
 		{Budget, "budget reached"},
 		{Environment, "the environment failed: engine, image, disk or network"},
 		{Boundary, "the boundary around the agents could not be established"},
-		{Person, "you must decide: state damaged or from a newer abl, history or tree changed by hand, or a spec edited while its phase runs"},
+		{Person, "you must decide: state damaged or from a newer abl, history or tree changed by hand, " +
+			"or a spec edited while its phase runs"},
 		{Busy, "another abl holds the project"},
 		{Away, "the provider refused or was away for too long; try again later"},
 		{HUP, "hung up; state saved"},

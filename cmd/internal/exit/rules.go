@@ -123,7 +123,8 @@ func rules() []rule {
 	const room = "make room on the disk, then run the same command again"
 	return []rule{
 		is(Person, "check whether another abl works here; if none does, run the same command again", hostfs.ErrLost),
-		is(Person, "abl left your changes alone; run the same command with --take-mine to commit them as yours and continue, or commit or revert them yourself", orchestrator.ErrChanged),
+		is(Person, "abl left your changes alone; run the same command with --take-mine to commit them as yours and "+
+			"continue, or commit or revert them yourself", orchestrator.ErrChanged),
 		as[orchestrator.Refused](Usage, ""),
 		as[orchestrator.Frozen](Usage, ""),
 		as[orchestrator.Edited](Person, ""),
@@ -131,10 +132,13 @@ func rules() []rule {
 		is(Environment, "app.services.NAME.ready sets the port that abl checks, and for how long (docs/services.md)",
 			boundary.ErrService),
 		is(Person, "", git.ErrForeign),
-		is(Person, "abl pull restores the published state without losing yours; git branch -m renames a branch that is in the way", git.ErrBehind),
+		is(Person, "abl pull restores the published state without losing yours; "+
+			"git branch -m renames a branch that is in the way", git.ErrBehind),
 		is(Person, "remove the files that an agent left there, then run the same command again", git.ErrTooLarge),
-		is(Person, "the call is saved: remove the value from the file and run the same command again, or allow it by name in .abl/config.yaml: commit: {allow_secrets: [NAME]}", git.ErrSecret),
-		is(Environment, "git push and git fetch by hand show the cause: abl uses your git, credential helpers and ssh agent; then run the same command again", git.ErrRemote),
+		is(Person, "the call is saved: remove the value from the file and run the same command again, "+
+			"or allow it by name in .abl/config.yaml: commit: {allow_secrets: [NAME]}", git.ErrSecret),
+		is(Environment, "git push and git fetch by hand show the cause: abl uses your git, "+
+			"credential helpers and ssh agent; then run the same command again", git.ErrRemote),
 		as[*state.Damaged](Person, ""),
 		as[*roles.Damaged](Person, "move that file away; abl continues without it"),
 		is(Usage, "", state.ErrNone),
@@ -160,7 +164,8 @@ func rules() []rule {
 		is(Usage, "ABL_IMAGES names a file that abl images save wrote", images.ErrArchive),
 		is(Boundary, "", sandbox.ErrWeak),
 		is(Boundary, "nothing was started in it; abl doctor --boundary runs the checks again", sandbox.ErrUnproven),
-		is(Environment, "share the project's folder with the engine's machine under the same path (from a container: -v \"$PWD:$PWD\" -w \"$PWD\"), or run abl on that machine", environment.ErrElsewhere),
+		is(Environment, "share the project's folder with the engine's machine under the same path (from a container: "+
+			"-v \"$PWD:$PWD\" -w \"$PWD\"), or run abl on that machine", environment.ErrElsewhere),
 		as[*hostfs.ShortWrite](Environment, room), // only a full disk takes a part of a write to a regular file
 		is(Usage, "make the file smaller, then run the same command again", hostfs.ErrTooLarge),
 		is(Usage, "replace it with a regular file, then run the same command again", hostfs.ErrNotRegular),

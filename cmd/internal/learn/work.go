@@ -226,7 +226,9 @@ func (w *work) accounts(session int) (money.Book, *money.Account) {
 
 // prepare builds the agent's image and opens its gateways: to the model, and for calls that write a program
 // also to the hosts of network.allow. It returns these hosts.
-func (w *work) prepare(ctx context.Context, c *learner.Containers, access environment.Access) (hosts []string, err error) {
+func (w *work) prepare(
+	ctx context.Context, c *learner.Containers, access environment.Access,
+) (hosts []string, err error) {
 	of, want := w.conf.Directories, images.Want{
 		Agent: c.Agent.Image, Version: c.Agent.Version, NPM: c.Agent.NPM, Toolchain: w.conf.Toolchain,
 	}

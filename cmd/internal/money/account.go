@@ -176,7 +176,8 @@ func (w Words) spentOut(of, unit, more, what string) error {
 		Err:  call.ErrBudget,
 		What: fmt.Sprintf("%v: %s", call.ErrBudget, what),
 		Safe: w.Safe,
-		Do: fmt.Sprintf("raise budget.%s.%s in .abl/config.yaml and run the same command again, or continue with %s --budget-%s +%s",
+		Do: fmt.Sprintf("raise budget.%s.%s in .abl/config.yaml and run the same command again, "+
+			"or continue with %s --budget-%s +%s",
 			of, unit, w.Again, unit, more),
 	}
 }

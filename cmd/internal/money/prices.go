@@ -51,7 +51,8 @@ func withOwn(list ledger.Prices, root string, conf *config.Loaded) (ledger.Price
 	for _, name := range conf.Prices.Models() {
 		own, err := ledger.OwnPrice(name, conf.Prices.Own[name])
 		if err != nil {
-			return list, conf.Wrong("prices."+name, "give US dollars per million tokens: {input: 1.25, cached: 0.125, output: 10}", err)
+			return list, conf.Wrong("prices."+name,
+				"give US dollars per million tokens: {input: 1.25, cached: 0.125, output: 10}", err)
 		}
 		list = list.With(own)
 	}
@@ -88,7 +89,8 @@ func CheckCaps(conf *config.Loaded, list ledger.Prices, of string, a agent.Agent
 
 // Unpriced returns the error for a cap in dollars and a model without a price.
 func Unpriced(why, model string) error {
-	hint := fmt.Sprintf("add prices: {%s: {input: 1.25, output: 10}}, in dollars per million tokens, to .abl/config.yaml, or give the budget in tokens", model)
+	hint := fmt.Sprintf("add prices: {%s: {input: 1.25, output: 10}}, in dollars per million tokens, "+
+		"to .abl/config.yaml, or give the budget in tokens", model)
 	return cli.WithHint(hint, "cannot enforce a budget in US dollars: %s", why)
 }
 
@@ -131,7 +133,8 @@ func (b Book) tell(notices []string) {
 // Flags returns the flags that raise or set caps for one run.
 func Flags() []cli.Flag {
 	return []cli.Flag{
-		{Name: "budget-usd", Value: "AMOUNT", Usage: "for this run, +5 raises every dollar cap by 5, and 20 caps the phase at 20"},
+		{Name: "budget-usd", Value: "AMOUNT",
+			Usage: "for this run, +5 raises every dollar cap by 5, and 20 caps the phase at 20"},
 		{Name: "budget-tokens", Value: "N", Usage: "the same in tokens: +500000 or 2000000"},
 	}
 }

@@ -141,7 +141,8 @@ func (s Folder) identity(ctx context.Context, from *git.Origin) (id git.Identity
 	}
 	if own.Signoff && !known {
 		err := errors.New("cannot sign off commits: git does not know your name and e-mail address")
-		return id, exit.With(exit.Usage, err, "git config user.name NAME && git config user.email EMAIL, or set publish.signoff to false")
+		return id, exit.With(exit.Usage, err,
+			"git config user.name NAME && git config user.email EMAIL, or set publish.signoff to false")
 	}
 	if own.Signoff {
 		id.Trailers = append(id.Trailers, "Signed-off-by: "+user.String())

@@ -101,7 +101,8 @@ func (r *Run) notStarted(up app.Up) error {
 	if c.why != "" {
 		what += "; " + c.why
 	}
-	do := fmt.Sprintf("change %s in %s; abl logs app shows its output; if there is no app yet, use --no-baseline or adopt.baseline: off", cmp.Or(c.key, key), r.Conf.File)
+	do := fmt.Sprintf("change %s in %s; abl logs app shows its output; if there is no app yet, "+
+		"use --no-baseline or adopt.baseline: off", cmp.Or(c.key, key), r.Conf.File)
 	return exit.With(exit.Usage, errors.New(what), do)
 }
 

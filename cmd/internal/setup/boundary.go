@@ -95,7 +95,9 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 }
 
 // prove probes the engine's networks and a container like each role's.
-func (b *boundaries) prove(ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, eng environment.Engine, info sandbox.Info) (err error) {
+func (b *boundaries) prove(
+	ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, eng environment.Engine, info sandbox.Info,
+) (err error) {
 	o := environment.Options{Conf: conf, CACert: in.String("ca-cert"), Offline: in.Bool("offline")}
 	b.At, b.Apart = time.Now().UTC(), info.Apart
 	if b.Network, err = o.ProveNetworks(ctx, eng); err != nil {
@@ -204,7 +206,9 @@ var onlooker = agent.Program("none", agent.Command{Argv: []string{helper.Bin + "
 
 // probeRole proves the boundary of a container like the role's, with the role's image and the project's
 // limits.
-func probeRole(ctx context.Context, env *environment.Environment, s *phase.Project, role roles.Role) (p roleProof, err error) {
+func probeRole(
+	ctx context.Context, env *environment.Environment, s *phase.Project, role roles.Role,
+) (p roleProof, err error) {
 	p.Role = role.Name
 	if p.Image, err = imageFor(ctx, s, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
 		p.Image, err = env.Boxes.Helper, nil // it contains abl's programs too

@@ -123,7 +123,8 @@ func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
 		info.Arch, info.Host))}
 	selinux := "the engine does not use it"
 	if info.SELinux {
-		selinux = "the engine confines containers with it; services stay confined, and abl's own containers, which share files, run with label=disable"
+		selinux = "the engine confines containers with it; services stay confined, and abl's own containers, " +
+			"which share files, run with label=disable"
 	}
 	all = append(all, good("selinux", selinux))
 	states, err := environment.Maker(eng, func(string) {}, in.String("ca-cert"), in.Bool("offline")).Status(ctx)
@@ -179,7 +180,8 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	}
 	builds := "the project's Dockerfiles are built on the engine's network (network.builds: engine)"
 	if s.Conf.Network.Builds == config.BuildsHost {
-		builds = "the project's Dockerfiles are built on this machine's network and can reach its servers (network.builds: host)"
+		builds = "the project's Dockerfiles are built on this machine's network and can reach its servers (network.builds: " +
+			"host)"
 	}
 	all = append(all, checkProxy(s.Conf))
 	specs := s.Specs()
@@ -254,7 +256,8 @@ func appText(conf *config.Loaded) string {
 		text = "a program (kind: command); abl also runs the tests without it, against two fake programs, " +
 			"and with altered exit codes and output"
 	case app != nil && app.Kind == helper.KindTCP:
-		text = "a server at " + app.URL() + " (kind: tcp); abl also runs the tests with the app stopped, against a silent one, " +
+		text = "a server at " + app.URL() + " (kind: tcp); abl also runs the tests with the app stopped, " +
+			"against a silent one, " +
 			"and against one that responds with nonsense"
 	case app != nil:
 		text = "a web server at " + app.URL() + " (kind: http); abl also runs the tests with the app stopped, " +
