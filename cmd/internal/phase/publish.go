@@ -55,7 +55,8 @@ func (s *Project) exchange() (x exchange, err error) {
 	if !adopts {
 		hint := fmt.Sprintf("set source.repo in .abl/config.yaml, or push the source with git -C %s push",
 			s.Paths.Rel(s.Paths.Src))
-		return x, exit.With(exit.Usage, errors.New("this project does not work on a repository of yours: its source is a separate one"), hint)
+		return x, exit.With(exit.Usage,
+			errors.New("this project does not work on a repository of yours: its source is a separate one"), hint)
 	}
 	if x.tip, err = x.repo.Ref(stateRef); err == nil {
 		x.file, err = s.State()
@@ -75,7 +76,8 @@ func (x exchange) isWhatPassed(src *git.Repo, phase int, tip string) error {
 	if err := errors.Join(err1, err2); err != nil || passed == is {
 		return err
 	}
-	err := fmt.Errorf("branch %s of the source ends with commit %.12s, which has other files than commit %.12s, which passed", Branch(phase), tip, p.SrcCommit)
+	err := fmt.Errorf("branch %s of the source ends with commit %.12s, which has other files than commit %.12s, "+
+		"which passed", Branch(phase), tip, p.SrcCommit)
 	hint := fmt.Sprintf("abl phase %d --again verifies it; git -C %s reset --hard %.12s takes it back", phase,
 		x.Paths.Rel(x.Paths.Src), p.SrcCommit)
 	return exit.With(exit.Person, err, hint)

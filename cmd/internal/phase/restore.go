@@ -152,6 +152,7 @@ func (x exchange) diverged(theirs *state.File) error {
 	if x.file.Published != "" {
 		undo = "git update-ref " + stateRef + " " + x.file.Published
 	}
-	return exit.With(exit.Person, what, "abl pull --theirs moves the local state into .abl/aside-N and uses the published one; "+
-		undo+" ignores the fetched state")
+	return exit.With(exit.Person, what,
+		"abl pull --theirs moves the local state into .abl/aside-N and uses the published one; "+
+			undo+" ignores the fetched state")
 }

@@ -52,7 +52,8 @@ func Make(ctx context.Context, project fs.FS, p Plan) (Plan, error) {
 	if p.Src = cmp.Or(p.Src, "src"); p.Repo != "" {
 		p.Src = ".abl/work/src"
 	} else if _, err := fs.Lstat(project, configFile); err != nil && !plainDir(p.Src) {
-		return p, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, outside .abl and prompts", p.Src)
+		return p, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, "+
+			"outside .abl and prompts", p.Src)
 	}
 	if p.Kind != "" && !slices.Contains(Kinds(), p.Kind) {
 		return p, fmt.Errorf("unknown kind %q: want one of %s", p.Kind, strings.Join(Kinds(), ", "))
