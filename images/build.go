@@ -123,7 +123,9 @@ func (m *Maker) prepare(r recipe, labels map[string]string, id string) ([]entry,
 	return files, args, nil
 }
 
-func (m *Maker) attempt(ctx context.Context, r recipe, files []entry, network string, args map[string]string) *BuildError {
+func (m *Maker) attempt(
+	ctx context.Context, r recipe, files []entry, network string, args map[string]string,
+) *BuildError {
 	reader, writer := io.Pipe()
 	defer reader.Close() // stops the goroutine if the engine refuses the build early
 	go func() { writer.CloseWithError(pack(writer, files)) }()
