@@ -80,7 +80,9 @@ func (s *server) clearHome() error {
 
 // RunApp runs a program once, in a new directory with the files of the exchange folder, and returns its
 // output and the files in the directory. src is its source; feed starts to write its standard input.
-func RunApp(ctx context.Context, app helper.App, src string, log io.Writer, run helper.AppRun, feed func(io.WriteCloser)) (ran helper.AppRan) {
+func RunApp(
+	ctx context.Context, app helper.App, src string, log io.Writer, run helper.AppRun, feed func(io.WriteCloser),
+) (ran helper.AppRan) {
 	failed := func(err error) helper.AppRan { return helper.AppRan{Error: "cannot run the program: " + err.Error()} }
 	dir, err := os.MkdirTemp("", "run-*-") // no name is the prefix of another
 	if err != nil {

@@ -66,7 +66,8 @@ func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 		return err
 	}
 	defer log.close()
-	s := &server{spec: spec, events: &events{file: eventLog}, log: log, ctx: ctx, commands: map[string]*program{}, up: make(chan struct{})}
+	s := &server{spec: spec, events: &events{file: eventLog}, log: log, ctx: ctx, commands: map[string]*program{},
+		up: make(chan struct{})}
 	for _, c := range spec.Commands {
 		s.commands[c.Name] = &program{server: s, Command: c, turn: make(chan struct{}, 1)}
 	}
@@ -170,7 +171,8 @@ func (s *server) appUp(success string) error {
 	case <-r.ended:
 		code := proc.Code(r.cmd)
 		if saw.ready { // another process responds
-			return failed(&code, "the app's command ended with exit code %d, but something responds: it must stay in the foreground", code)
+			return failed(&code, "the app's command ended with exit code %d, but something responds: "+
+				"it must stay in the foreground", code)
 		}
 		return failed(&code, "the app ended with exit code %d before it was ready; last probe: %s", code, saw.detail)
 	default:
@@ -267,7 +269,8 @@ func probe(ctx context.Context, app helper.App, host string) answer {
 	saw := answer{ready: status < 500, detail: fmt.Sprintf("%s answered %d", what, status)}
 	if ip := net.ParseIP(host); ip != nil && refusesNames[status] {
 		if other, err := requestStatus(ctx, at, app.Path, "localhost:"+port); err == nil && other < http.StatusBadRequest {
-			return answer{detail: fmt.Sprintf("%s to the host name %s and %d to localhost: the app must accept the host name %s, which the tests use",
+			return answer{detail: fmt.Sprintf("%s to the host name %s and %d to localhost: "+
+				"the app must accept the host name %s, which the tests use",
 				saw.detail, helper.AppAlias, other, helper.AppAlias)}
 		}
 	}

@@ -95,7 +95,8 @@ func (s *server) routes() http.Handler {
 
 func (s *server) restart(w http.ResponseWriter, _ *http.Request) {
 	if s.spec.App == nil {
-		refuse(w, http.StatusConflict, "the configuration has no app section; a background command starts the system, or restarts it")
+		refuse(w, http.StatusConflict,
+			"the configuration has no app section; a background command starts the system, or restarts it")
 		return
 	}
 	s.log.note("restart")

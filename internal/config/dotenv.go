@@ -61,7 +61,8 @@ func parse(name string, data []byte) (vars map[string]string, lines map[string]i
 	for line := 1; text != ""; {
 		m := statement.FindStringSubmatch(text)
 		if m == nil || strings.Contains(strings.TrimSpace(m[3]), "\r") { // godotenv ends a line there
-			return nil, nil, nil, fmt.Errorf("%s:%d: want NAME=value, with the whole value in closed quotes, or without quotes", name, line)
+			return nil, nil, nil, fmt.Errorf("%s:%d: want NAME=value, with the whole value in closed quotes, or without quotes",
+				name, line)
 		}
 		if key := m[1]; key != "" {
 			if _, twice := vars[key]; twice {

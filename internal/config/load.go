@@ -35,9 +35,10 @@ type Loaded struct {
 	File     string            // relative to the project, "" without one
 	Dotenv   map[string]string // all variables of .env, including the keys of providers
 	Warnings []string          // for the user, without values of .env
-	Sources  map[string]string // by dotted key, the source of each value that is not a default: FILE:LINE, a variable or a flag
-	text     []byte            // of the file
-	envLines map[string]int    // by name, the line of each variable in .env
+	// by dotted key, the source of each value that is not a default: FILE:LINE, a variable or a flag
+	Sources  map[string]string
+	text     []byte         // of the file
+	envLines map[string]int // by name, the line of each variable in .env
 }
 
 // Key returns a variable of the user, such as a provider's key, and its source: .env, or else the
@@ -55,8 +56,9 @@ func (l *Loaded) Key(name string) (value, from string) {
 // flagNames are the flags that set a key, as users type them.
 var flagNames = map[string]string{
 	"agent": "--agent", "agent.builder": "--builder-agent", "agent.verifier": "--verifier-agent", "models": "--model",
-	"loop.max_verifier_iterations": "--max-iterations", "budget.phase.usd": "--budget-usd", "budget.phase.tokens": "--budget-tokens",
-	"remote.name": "--remote",
+	"loop.max_verifier_iterations": "--max-iterations", "budget.phase.usd": "--budget-usd",
+	"budget.phase.tokens": "--budget-tokens",
+	"remote.name":         "--remote",
 }
 
 // Load reads the configuration of the project and checks its values. It does not look at the
@@ -196,7 +198,8 @@ func Settable() []string {
 	c.App = &App{}
 	keys := yamlfile.Values(c)
 	delete(keys, "version")
-	for _, whole := range []string{"agent", "models", "effort", "loop.no_progress", "publish", "remote"} { // before its parts
+	// before its parts
+	for _, whole := range []string{"agent", "models", "effort", "loop.no_progress", "publish", "remote"} {
 		keys[whole] = ""
 	}
 	return slices.Sorted(maps.Keys(keys))

@@ -181,7 +181,8 @@ func unknownAgent(l *Loaded, key, name string, known []string) error {
 func dropModels(l *Loaded, role, was, now string, models *Chain) {
 	from := l.source("models." + role)
 	if was != now && was != scripted && now != scripted && l.inFile(from) {
-		l.Warnings = append(l.Warnings, "models."+role+" is for "+was+" and not used: "+now+" uses its own default ("+from+")")
+		l.Warnings = append(l.Warnings,
+			"models."+role+" is for "+was+" and not used: "+now+" uses its own default ("+from+")")
 		*models = nil
 	}
 }
@@ -352,7 +353,8 @@ func checkAllow(l *Loaded) error {
 		case near != "":
 			return l.mistake(key, "", "there is no registry %q; did you mean %q?", name, near)
 		default:
-			return l.mistake(key, "", "want %s, or the name of a host with its domain, such as registry.example or registry.example:8443, got %q", strings.Join(Registries, ", "), name)
+			return l.mistake(key, "", "want %s, or the name of a host with its domain, "+
+				"such as registry.example or registry.example:8443, got %q", strings.Join(Registries, ", "), name)
 		}
 	}
 	return nil

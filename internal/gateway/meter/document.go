@@ -23,11 +23,13 @@ var counts = map[API][]string{
 	},
 	Responses: {
 		"usage.input_tokens", "usage.input_tokens_details.cached_tokens", "usage.output_tokens",
-		"usage.output_tokens_details.reasoning_tokens", unreported, "usage.total_tokens", "usage.input_tokens_details.cache_write_tokens",
+		"usage.output_tokens_details.reasoning_tokens", unreported, "usage.total_tokens",
+		"usage.input_tokens_details.cache_write_tokens",
 	},
 	Chat: {
 		"usage.prompt_tokens", "usage.prompt_tokens_details.cached_tokens", "usage.completion_tokens",
-		"usage.completion_tokens_details.reasoning_tokens", unreported, "usage.total_tokens", "usage.prompt_tokens_details.cache_write_tokens",
+		"usage.completion_tokens_details.reasoning_tokens", unreported, "usage.total_tokens",
+		"usage.prompt_tokens_details.cache_write_tokens",
 	},
 }
 

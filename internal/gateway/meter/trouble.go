@@ -109,7 +109,8 @@ func (a failure) class(status int) outcome.Outcome {
 		return outcome.TooLarge
 	case bad && a.says("reached your specified api usage limits"): // Anthropic's monthly limits
 		return outcome.Quota
-	case status == http.StatusNotFound && a.says("model") || bad && a.says("not a valid model", "unknown model", "model not found"):
+	case status == http.StatusNotFound && a.says("model"),
+		bad && a.says("not a valid model", "unknown model", "model not found"):
 		return outcome.NoModel
 	case status == http.StatusRequestTimeout:
 		return outcome.Unavailable
