@@ -50,7 +50,8 @@ func (x *exchange) judge(m *meter.Meter, h http.Header, whole bool) {
 	case m.HasEvents() || usage.Known():
 		x.troubled(outcome.Unavailable, "the provider's response is incomplete: it has no finish reason")
 	default:
-		x.troubled(outcome.Unavailable, fmt.Sprintf("the provider responds %d with something other than a response of a model", x.Status))
+		x.troubled(outcome.Unavailable,
+			fmt.Sprintf("the provider responds %d with something other than a response of a model", x.Status))
 	}
 }
 
@@ -60,7 +61,9 @@ func (x *exchange) endless(m *meter.Meter) bool {
 }
 
 // pass copies a response piece by piece.
-func (x *exchange) pass(from io.Reader, control *http.ResponseController, m *meter.Meter, stop context.CancelCauseFunc) error {
+func (x *exchange) pass(
+	from io.Reader, control *http.ResponseController, m *meter.Meter, stop context.CancelCauseFunc,
+) error {
 	// A response that contains the key must not reach the agent.
 	hidden := x.provider.secret().Writer(x.w)
 	_ = control.SetWriteDeadline(time.Now().Add(span(x.Limits.WriteMS)))

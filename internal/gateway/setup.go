@@ -138,7 +138,8 @@ func (p Provider) address() (*url.URL, error) {
 	}
 	for name, value := range p.Extra {
 		if name == "" || !only(name, "") || !value.fits() {
-			return nil, fmt.Errorf("the name of the header %q is invalid, or its value has a line break, or a leading or trailing space", name)
+			return nil, fmt.Errorf("the name of the header %q is invalid, or its value has a line break, "+
+				"or a leading or trailing space", name)
 		}
 	}
 	base, _, err := ParseAddress(cmp.Or(p.Upstream, api.Base))
@@ -194,7 +195,8 @@ func Address(name string) string { return apis[meter.API(name)].Base }
 func ParseAddress(raw string) (base *url.URL, local bool, err error) {
 	base, err = url.Parse(strings.TrimRight(raw, "/"))
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Hostname() == "" || base.User != nil || strings.ContainsAny(raw, "?#%") {
-		return nil, false, errors.New("want a plain address such as https://proxy.example/v1, without user, password, encoded characters, query and fragment")
+		return nil, false, errors.New("want a plain address such as https://proxy.example/v1, without user, password, " +
+			"encoded characters, query and fragment")
 	}
 	base.Host = strings.ToLower(base.Host)
 	host := strings.TrimSuffix(base.Hostname(), ".")

@@ -21,8 +21,9 @@ import (
 const NotPublic = "its address is not public"
 
 var (
-	errInside     = errors.New(NotPublic)
-	errNever      = errors.New("its address is that of a cloud's metadata or of the engine's machine, or reserved, and is never allowed")
+	errInside = errors.New(NotPublic)
+	errNever  = errors.New("its address is that of a cloud's metadata or of the engine's machine, or reserved, " +
+		"and is never allowed")
 	errTunnelIdle = errors.New("it was silent for too long")
 )
 

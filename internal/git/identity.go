@@ -161,7 +161,8 @@ func (s *scratch) signer(ctx context.Context, signing *Signing, c *object.Commit
 	when := fmt.Sprintf("%d %s", c.Author.When.Unix(), c.Author.When.Format("-0700"))
 	cmd.Env = append(cmd.Env, "GIT_DIR="+s.dir, "GIT_NO_REPLACE_OBJECTS=1",
 		"GIT_AUTHOR_NAME="+c.Author.Name, "GIT_AUTHOR_EMAIL="+c.Author.Email, "GIT_AUTHOR_DATE="+when,
-		"GIT_COMMITTER_NAME="+signing.Committer.Name, "GIT_COMMITTER_EMAIL="+signing.Committer.Email, "GIT_COMMITTER_DATE="+when)
+		"GIT_COMMITTER_NAME="+signing.Committer.Name, "GIT_COMMITTER_EMAIL="+signing.Committer.Email,
+		"GIT_COMMITTER_DATE="+when)
 	cmd.Stdin = strings.NewReader(c.Message)
 	return cmd
 }

@@ -77,7 +77,8 @@ func (s *scratch) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd.Env = append(cmd.Env, "GIT_DIR="+s.dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_CONFIG_COUNT=0",
 		"GIT_CONFIG_PARAMETERS=", "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1", "XDG_CONFIG_HOME=/dev/null",
-		"GIT_AUTHOR_NAME=abl", "GIT_AUTHOR_EMAIL=abl@localhost", "GIT_COMMITTER_NAME=abl", "GIT_COMMITTER_EMAIL=abl@localhost")
+		"GIT_AUTHOR_NAME=abl", "GIT_AUTHOR_EMAIL=abl@localhost", "GIT_COMMITTER_NAME=abl",
+		"GIT_COMMITTER_EMAIL=abl@localhost")
 	return cmd
 }
 

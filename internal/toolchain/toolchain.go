@@ -28,11 +28,14 @@ type Tool struct {
 var lines = map[string]map[string]Tool{
 	"go": {
 		"1.25": {Pin: "1.25.14", Sums: map[string]string{
-			"amd64": "h1:XriDgll2yv4W2YeUo2X/WuUuy+iGJkXGH0CQloMBEXo=", "arm64": "h1:tccCYNAEolyjUyQVNxD/wJuly2Sx85m+OUkzGIhO1oY="}},
+			"amd64": "h1:XriDgll2yv4W2YeUo2X/WuUuy+iGJkXGH0CQloMBEXo=",
+			"arm64": "h1:tccCYNAEolyjUyQVNxD/wJuly2Sx85m+OUkzGIhO1oY="}},
 		"1.26": {Pin: "1.26.10", Sums: map[string]string{
-			"amd64": "h1:5VAGHlY8yl8pTPVSNIez3SNMy6fWabs+QMR25f3oMT0=", "arm64": "h1:TuAzKmE5TqYnXpnhgY3GtBJCVg4AfNDA/K1gLyX5Hig="}},
+			"amd64": "h1:5VAGHlY8yl8pTPVSNIez3SNMy6fWabs+QMR25f3oMT0=",
+			"arm64": "h1:TuAzKmE5TqYnXpnhgY3GtBJCVg4AfNDA/K1gLyX5Hig="}},
 		"1.27": {Pin: "1.27.3", Sums: map[string]string{
-			"amd64": "h1:r0ub+FnqzZxoWm/dSUOI9DcIqYWn/mNYGFJcv7PyBzs=", "arm64": "h1:VY4gDzfxOrsM17J2qtgZgiAIsWhp7XWK1jMfE3kXV0s="}},
+			"amd64": "h1:r0ub+FnqzZxoWm/dSUOI9DcIqYWn/mNYGFJcv7PyBzs=",
+			"arm64": "h1:VY4gDzfxOrsM17J2qtgZgiAIsWhp7XWK1jMfE3kXV0s="}},
 	},
 	"node":   {"22": {Pin: "22.23.3"}, "24": {Pin: "24.21.0"}, "26": {Pin: "26.10.0"}},
 	"python": {"3.11": {Pin: "3.11"}, "3.13": {Pin: "3.13", Suite: "trixie"}},
