@@ -36,8 +36,10 @@ func frozen(phase int, added bool) Frozen {
 		how = "at its end in a way that alters its contracts"
 	}
 	return Frozen{Refused{
-		fmt.Sprintf("cannot continue: the spec of phase %d was changed %s, and it is frozen: it is approved, or a later phase has begun", phase, how),
-		fmt.Sprintf("restore the earlier text and add new text at its end, or in the spec of a later phase (.abl/specs/phase%d.md)", phase),
+		fmt.Sprintf("cannot continue: the spec of phase %d was changed %s, and it is frozen: it is approved, "+
+			"or a later phase has begun", phase, how),
+		fmt.Sprintf("restore the earlier text and add new text at its end, or in the spec of a later phase "+
+			"(.abl/specs/phase%d.md)", phase),
 	}}
 }
 
@@ -98,14 +100,16 @@ func admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error)
 		case changed || asked.Again:
 			return Admission{true, reopened, "a new round begins"}, nil
 		case p.Settings != "" && asked.Settings != "" && p.Settings != asked.Settings:
-			return Admission{true, reopened, "settings, prompts or project.md changed since its last round: a new round begins"}, nil
+			return Admission{true, reopened,
+				"settings, prompts or project.md changed since its last round: a new round begins"}, nil
 		}
 		return Admission{false, p, fmt.Sprintf("phase %d is %s: %s", n, p.Status, ChangeFirst)}, nil
 	case state.Ready:
 		return Admission{true, p, "a round begins"}, nil
 	}
 	if changed {
-		return Admission{true, p, "its spec has changed since this round began: abl finishes the call that runs, then begins a new round"}, nil
+		return Admission{true, p, "its spec has changed since this round began: abl finishes the call that runs, " +
+			"then begins a new round"}, nil
 	}
 	return Admission{true, p, fmt.Sprintf("it resumes in iteration %d (%s)", p.Iteration, p.Status)}, nil
 }

@@ -36,7 +36,8 @@ func (t turn) afterBoot(ctx context.Context) error {
 		return err
 	}
 	if len(restored) > 0 {
-		t.note(fmt.Sprintf("the machine was restarted since the last call, and %s in the source, first %.200q, had lost committed content: "+
+		t.note(fmt.Sprintf("the machine was restarted since the last call, and %s in the source, first %.200q, "+
+			"had lost committed content: "+
 			"abl restored the commit; the content before that is in %s", wording.Count(len(restored),
 			"file"), restored[0], t.Project.Rel(t.Project.Torn())))
 	}

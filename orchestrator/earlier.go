@@ -67,7 +67,8 @@ func (l *Loop) outdate(p *state.Phase, tree string) {
 			continue
 		}
 		later.Status = state.Stale
-		later.Note = fmt.Sprintf("stale since phase %d passed on another source: abl phase %d replays its tests there, which costs nothing if they pass", l.Number, n)
+		later.Note = fmt.Sprintf("stale since phase %d passed on another source: abl phase %d replays its tests there, "+
+			"which costs nothing if they pass", l.Number, n)
 		l.File.Phases[fmt.Sprint(n)] = &later
 		l.say(p, fmt.Sprintf("phase %d is %s", n, later.Note))
 	}
@@ -84,7 +85,8 @@ func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
 	}
 	text := "its tests are run again on the current source; no agent is called"
 	if ok = ok && l.Replay != nil; !ok {
-		text = fmt.Sprintf("cannot replay its tests (no tag %s, or verify.evidence is off): a Verifier checks whether it still holds", passedTag(l.Number))
+		text = fmt.Sprintf("cannot replay its tests (no tag %s, or verify.evidence is off): "+
+			"a Verifier checks whether it still holds", passedTag(l.Number))
 	}
 	l.say(p, text)
 	return ok, nil
@@ -140,7 +142,8 @@ func (v turn) againstOlder(ctx context.Context, f Finding) (Finding, error) {
 	}
 	if len(doubts) > 0 && f.Verdict == Pass {
 		f.Verdict = Unknown
-		f.Missing = append(doubts, "only the user can overrule a test that refuted a contract: if it was wrong, clarify the spec, and a new round begins")
+		f.Missing = append(doubts, "only the user can overrule a test that refuted a contract: if it was wrong, "+
+			"clarify the spec, and a new round begins")
 	}
 	return f, nil
 }

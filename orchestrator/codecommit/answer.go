@@ -120,7 +120,8 @@ func scan(text string, lenient bool, marks ...string) (found []block, err error)
 		case deletes && no != open.Line+1:
 			return found, wrong(no, "^^^delete must be on the line after ^^^%s", open.Path)
 		case mark != open.mark || word != "end" && !deletes:
-			return found, wrong(no, "%s%s is inside of %s%s, which began in line %d: end that one with %[3]send first (no line of a file's content can begin with ^^^)",
+			return found, wrong(no, "%s%s is inside of %s%s, which began in line %d: "+
+				"end that one with %[3]send first (no line of a file's content can begin with ^^^)",
 				mark, word, open.mark, open.Path, open.Line)
 		default:
 			open.Delete, open.Content = deletes, text[open.body:at]

@@ -97,7 +97,9 @@ func (r *Run) Ask(ctx context.Context, workflow, prompt string) (Result, string,
 }
 
 // once runs a workflow with one question. It returns the answer without secrets.
-func (r *Run) once(ctx context.Context, workflow, prompt string, use func(string, model.Answer, *Attempt) error) (Result, string, error) {
+func (r *Run) once(
+	ctx context.Context, workflow, prompt string, use func(string, model.Answer, *Attempt) error,
+) (Result, string, error) {
 	if err := r.begin(workflow); err != nil {
 		return Result{}, "", err
 	}

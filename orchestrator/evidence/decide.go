@@ -204,6 +204,7 @@ func (o Older) doubt(t tallied, c Contract) string {
 	if len(o.Changed) > 0 {
 		changed = wording.Few(o.Changed, MostShown, ", ")
 	}
-	return fmt.Sprintf("%s passes only by its new test: step-%d refuted the same source, and its test %s; changed since: %s (the contract: %s)",
+	return fmt.Sprintf("%s passes only by its new test: step-%d refuted the same source, and its test %s; "+
+		"changed since: %s (the contract: %s)",
 		c.ID, o.Step, said, changed, c.Says)
 }

@@ -194,14 +194,21 @@ type vocabulary struct {
 
 func (s Suite) vocabulary() vocabulary {
 	w := vocabulary{
-		app: "app", empty: "an app that answers everything with an empty 200", broken: "an app that answers everything with 500",
-		asks: "does it send requests to $ABL_APP_URL?", none: "the tests sent the app no request", answer: "a response of the app", answers: "answers",
-		never: "the tests never sent this request", otherwise: "the tests sent this request only with other headers or another body",
-		every: "every response to this request differs from the contract: ",
+		app:       "app",
+		empty:     "an app that answers everything with an empty 200",
+		broken:    "an app that answers everything with 500",
+		asks:      "does it send requests to $ABL_APP_URL?",
+		none:      "the tests sent the app no request",
+		answer:    "a response of the app",
+		answers:   "answers",
+		never:     "the tests never sent this request",
+		otherwise: "the tests sent this request only with other headers or another body",
+		every:     "every response to this request differs from the contract: ",
 	}
 	switch s.Kind {
 	case helper.KindTCP:
-		w.empty, w.broken = "an app that accepts connections and sends nothing", "an app that answers everything with a fixed line"
+		w.empty = "an app that accepts connections and sends nothing"
+		w.broken = "an app that answers everything with a fixed line"
 	case helper.KindCommand:
 		w = vocabulary{
 			app: "program", empty: "a program that does nothing and ends with 0", broken: "a program that fails with 1",

@@ -34,9 +34,11 @@ func (h Home) prompt(s State, hosts []string) (string, error) {
 		}
 	}
 	if len(hosts) > 0 {
-		fmt.Fprintf(&b, "\nWhile you write you can reach %s. The program has no network when it runs: put what it needs into the current directory.\n", strings.Join(hosts, ", "))
+		fmt.Fprintf(&b, "\nWhile you write you can reach %s. The program has no network when it runs: "+
+			"put what it needs into the current directory.\n", strings.Join(hosts, ", "))
 	}
-	fmt.Fprintf(&b, "\nDo not use the names %s in the current directory. End with a few sentences on what you made and why.\n", strings.Join(notes, ", "))
+	fmt.Fprintf(&b, "\nDo not use the names %s in the current directory. End with a few sentences on what you made and "+
+		"why.\n", strings.Join(notes, ", "))
 	return b.String(), errors.Join(err, merr, xerr)
 }
 
