@@ -80,12 +80,14 @@ func (s Standstill) ForBuilder() string {
 		return ""
 	}
 	if s.SameTree {
-		return fmt.Sprintf("The source that was tested last is identical to that of step-%d, except for your reports, and it failed then, too. "+
+		return fmt.Sprintf("The source that was tested last is identical to that of step-%d, except for your reports, "+
+			"and it failed then, too. "+
 			"Only changes in your working directory that git does not ignore are tested. "+
 			"If you think that the system is right, prove it with the INPUT given below.", s.Like)
 	}
 	return fmt.Sprintf("Your last change made no difference: %s as in step-%d. "+
-		"So the cause is elsewhere. Reproduce the failure with the INPUT given below, trace it to its cause, and question the assumptions of the last attempts.",
+		"So the cause is elsewhere. Reproduce the failure with the INPUT given below, trace it to its cause, "+
+		"and question the assumptions of the last attempts.",
 		s.fails(), s.Like)
 }
 
@@ -173,7 +175,8 @@ func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 	if l.NoVerdict == 0 || p.Repeated < l.NoVerdict {
 		return false
 	}
-	l.say(p, fmt.Sprintf("the Verifier left the same gaps %d times in a row: the round ends (loop.no_progress.unverified: %d)", p.Repeated, l.NoVerdict))
+	l.say(p, fmt.Sprintf("the Verifier left the same gaps %d times in a row: "+
+		"the round ends (loop.no_progress.unverified: %d)", p.Repeated, l.NoVerdict))
 	return true
 }
 
@@ -264,7 +267,8 @@ func Advice(number int, failed []failedspecs.Entry, specs []spec.Spec) (lines []
 			lines = append(lines, line)
 		}
 	}
-	return append(lines, fmt.Sprintf("abl spec lint lists ambiguous words; after a change run abl phase %d again, which opens a new round", number))
+	return append(lines, fmt.Sprintf("abl spec lint lists ambiguous words; after a change run abl phase %d again, "+
+		"which opens a new round", number))
 }
 
 // entryLines returns an entry as text.
@@ -304,9 +308,11 @@ func (a Attempt) result() string {
 func advise(number int, specs []spec.Spec, e failedspecs.Entry) string {
 	switch e.Spec {
 	case appContract.Spec:
-		return ".abl/config.yaml: the system does not start: check command, port and ready in the app section, and abl logs app"
+		return ".abl/config.yaml: the system does not start: check command, port and ready in the app section, " +
+			"and abl logs app"
 	case evidence.Runs:
-		return ".abl/config.yaml: the system ends on its own while it is tested: see abl logs app; if a contract wants that, declare commands that start it and check its end"
+		return ".abl/config.yaml: the system ends on its own while it is tested: see abl logs app; " +
+			"if a contract wants that, declare commands that start it and check its end"
 	}
 	for _, s := range specs {
 		for _, c := range s.Contracts {
@@ -317,7 +323,8 @@ func advise(number int, specs []spec.Spec, e failedspecs.Entry) string {
 				return fmt.Sprintf("%s: it held when phase %d passed: phase %d may contradict it, so change phase%d.md", place,
 					s.Number, number, number)
 			default:
-				return place + ": if the observation is right, write it into the contract, otherwise the exact request and the whole result, with an example in the Context"
+				return place + ": if the observation is right, write it into the contract, " +
+					"otherwise the exact request and the whole result, with an example in the Context"
 			}
 		}
 	}

@@ -154,7 +154,9 @@ func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.A
 }
 
 // rerun replays a suite against the app until its results are conclusive.
-func (v turn) rerun(ctx context.Context, commit string, claims evidence.Claims, s *evidence.Suite) (took time.Duration, failed string, err error) {
+func (v turn) rerun(
+	ctx context.Context, commit string, claims evidence.Claims, s *evidence.Suite,
+) (took time.Duration, failed string, err error) {
 	s.Kind = v.Kind
 	for evidence.Again(claims, *s) {
 		one, failed, err := v.rerunOnce(ctx, commit, s)
@@ -167,7 +169,9 @@ func (v turn) rerun(ctx context.Context, commit string, claims evidence.Claims, 
 }
 
 // rerunOnce replays a suite against the app.
-func (v turn) rerunOnce(ctx context.Context, commit string, s *evidence.Suite) (took time.Duration, failed string, err error) {
+func (v turn) rerunOnce(
+	ctx context.Context, commit string, s *evidence.Suite,
+) (took time.Duration, failed string, err error) {
 	name := fmt.Sprintf("app-%d", len(s.Real)+1)
 	if s.Name != "" {
 		name = strings.TrimSuffix(s.Name, "/passed") + "-" + name
@@ -239,7 +243,9 @@ func asEvidence(r replay.Result) evidence.Run {
 //
 // within waits until they end, at most for a limit since their start, repeats those that a fault
 // ended, and adds them to the suite. giveUp stops the others and waits for their end.
-func (v turn) startNullRuns(ctx context.Context, claims evidence.Claims, commit, name string) (within func(time.Duration, *evidence.Suite) error, giveUp func()) {
+func (v turn) startNullRuns(
+	ctx context.Context, claims evidence.Claims, commit, name string,
+) (within func(time.Duration, *evidence.Suite) error, giveUp func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var against []replay.Against
 	switch {

@@ -40,9 +40,11 @@ func edited(phase, running int, unread string) Edited {
 	if unread != "" {
 		how = "can no longer be read (" + unread + ")"
 	}
-	do := "run abl phase %[1]d again, and a new round begins on the new text; to continue this round restore the earlier text first"
+	do := "run abl phase %[1]d again, and a new round begins on the new text; " +
+		"to continue this round restore the earlier text first"
 	if phase != running {
-		do = "restore the earlier text and run abl phase %[1]d again; text that was added at its end needs abl phase %[2]d first, and the rest of it is frozen"
+		do = "restore the earlier text and run abl phase %[1]d again; text that was added at its end needs abl phase %[2]d " +
+			"first, and the rest of it is frozen"
 	}
 	return Edited{Refused{
 		fmt.Sprintf("the spec of phase %d %s, so abl begins no further call; everything so far is committed", phase, how),

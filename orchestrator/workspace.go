@@ -43,7 +43,8 @@ func (t turn) unmoved() error {
 		return err
 	}
 	if moved := state.Changed(was, now.History); len(moved) > 0 {
-		return fmt.Errorf("%w: in %s, %s; call %s is saved and abl commits nothing: undo the change, or delete %s to continue with it",
+		return fmt.Errorf("%w: in %s, %s; call %s is saved and abl commits nothing: undo the change, "+
+			"or delete %s to continue with it",
 			ErrMoved, t.Project.Rel(t.role.Workspace(t.Project)), movedText(moved, was,
 				now.History), t.key, t.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
 	}
