@@ -9,8 +9,9 @@ import (
 // The comment above a copy of a default prompt. If its sum matches the text below it, the user
 // has not changed the copy.
 const (
-	noteStart = "<!-- This is abl's own prompt. Change anything below and abl uses your version; until then it uses its own, which may be newer. sha256:"
-	noteEnd   = " -->\n"
+	noteStart = "<!-- This is abl's own prompt. Change anything below and abl uses your version; " +
+		"until then it uses its own, which may be newer. sha256:"
+	noteEnd = " -->\n"
 )
 
 // Default returns abl's own prompt of a role, builder or verifier, and "" for any other name.
