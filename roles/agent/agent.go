@@ -187,7 +187,8 @@ func (a Agent) FullName(model string) (string, error) {
 	case !short:
 		return model, nil
 	case full == "":
-		return "", fmt.Errorf("cannot use the model %q of %s: it is an alias that only the CLI can resolve; use a full name", model, a.Name)
+		return "", fmt.Errorf("cannot use the model %q of %s: it is an alias that only the CLI can resolve; use a full name",
+			model, a.Name)
 	}
 	return full, nil
 }
@@ -212,7 +213,8 @@ var ErrPrompt = errors.New("the prompt is longer than the agent's program accept
 
 // lead is the beginning of every prompt. It begins with a letter, because some CLIs take a text that begins
 // with a special character for a command.
-const lead = "This message is your task, all of it. Do it step by step with your tools, and end only when everything that it asks for is done. Nobody answers questions during this call.\n\n"
+const lead = "This message is your task, all of it. Do it step by step with your tools, " +
+	"and end only when everything that it asks for is done. Nobody answers questions during this call.\n\n"
 
 // Prompt returns the whole prompt of a call: lead, the agent's advice, text, and a line that names the call.
 // It fails with ErrPrompt if the CLI does not accept its length.

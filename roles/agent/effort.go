@@ -108,6 +108,7 @@ func geminiDefaults(c Call) []byte {
 		"match":       object{"model": c.Model},
 		"modelConfig": object{"generateContentConfig": object{"thinkingConfig": geminiThinking(c.Model, c.Effort)}},
 	}
-	data, _ := json.Marshal(object{"modelConfigs": object{"customOverrides": []object{override}}}) // strings and numbers always encode
+	// strings and numbers always encode
+	data, _ := json.Marshal(object{"modelConfigs": object{"customOverrides": []object{override}}})
 	return data
 }

@@ -20,10 +20,15 @@ var gemini = Agent{
 		"pro": "gemini-3.1-pro-preview", "gemini-3-pro-preview": "gemini-3.1-pro-preview", "flash": "gemini-3.8-flash",
 		"flash-lite": "gemini-3.5-flash-lite", "auto": "",
 	},
-	Provider:  geminiLogin,
-	Logins:    []Provider{geminiLogin},
-	MaxBytes:  8 << 20, // the CLI cuts its standard input there
-	Advice:    "Two things about your tools. run_shell_command refuses a command that has $(, <(, >( or a backtick outside of single quotes, in the body of a heredoc too, even of a quoted one; an apostrophe counts as a quote there. Write such a command into a script file with write_file and run the file. write_file and replace refuse build files (package.json, pyproject.toml, setup.py, go.mod, Cargo.toml, pom.xml, Makefile, CMakeLists.txt, Dockerfile and their lock files): write those under another name and move them with a shell command.",
+	Provider: geminiLogin,
+	Logins:   []Provider{geminiLogin},
+	MaxBytes: 8 << 20, // the CLI cuts its standard input there
+	Advice: "Two things about your tools. run_shell_command refuses a command that has $(, <(, " +
+		">( or a backtick outside of single quotes, in the body of a heredoc too, even of a quoted one; " +
+		"an apostrophe counts as a quote there. Write such a command into a script file with write_file and run the file. " +
+		"write_file and replace refuse build files (package.json, pyproject.toml, setup.py, go.mod, Cargo.toml, pom.xml, " +
+		"Makefile, CMakeLists.txt, Dockerfile and their lock files): write those under another name and move them with a " +
+		"shell command.",
 	Effort:    geminiEffort,
 	Command:   geminiCommand,
 	NewReader: func(Call) Reader { return &geminiReader{} },

@@ -262,7 +262,8 @@ func (s Step) Path() string { return s.Write + s.Append + s.Delete }
 func (s Step) check() error {
 	kind := s.Kind()
 	if kind == "" {
-		return fmt.Errorf("want one of say, write, append, delete, run, sleep, print, raw and report in a step, got %q", s.keys())
+		return fmt.Errorf("want one of say, write, append, delete, run, sleep, print, raw and report in a step, got %q",
+			s.keys())
 	}
 	for key, with := range extras {
 		if !strings.Contains(with, kind) && slices.Contains(s.keys(), key) {

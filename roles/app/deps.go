@@ -38,7 +38,9 @@ func (a *App) dependencies(ctx context.Context, key, commit, export string) (dir
 
 // layer returns a directory of the cache. If it does not exist, fill writes it. A directory whose
 // fill reports a failure is deleted.
-func (c cache) layer(kind, name string, fill func(dir string) (failed string, err error)) (dir, failed string, err error) {
+func (c cache) layer(
+	kind, name string, fill func(dir string) (failed string, err error),
+) (dir, failed string, err error) {
 	dir, err = c.ensure(kind, name, func(dir string) error {
 		failed, err = fill(dir)
 		if err == nil && failed != "" {
@@ -72,7 +74,9 @@ func (p *Prepare) inExport(ctx context.Context, a *App, key, commit string, from
 	return failed, err
 }
 
-func (p *Prepare) once(ctx context.Context, a *App, key, commit string, from layers, dir string) (failed string, err error) {
+func (p *Prepare) once(
+	ctx context.Context, a *App, key, commit string, from layers, dir string,
+) (failed string, err error) {
 	begun, in := time.Now(), a.Project
 	in.Src = dir
 	err = errors.Join(clearFolder(dir), a.Commits.ExportTo(ctx, dir, commit, ""))

@@ -167,7 +167,8 @@ func (s *Boxes) Reach(place string) sandbox.Reach {
 	if place == PlaceVerifier && s.Gated[place] {
 		on("verifier")
 	}
-	if s.Port != 0 && !isService && !isTrial && place != PlaceBuilder { // the app is at 127.0.0.1 for the app and its tests
+	// the app is at 127.0.0.1 for the app and its tests
+	if s.Port != 0 && !isService && !isTrial && place != PlaceBuilder {
 		reach.Self = []string{helper.AppAlias}
 	}
 	return reach

@@ -98,7 +98,8 @@ func controlled(control sandbox.Proof) sandbox.Check {
 	c := sandbox.Check{Name: "control", Want: "an ordinary network reaches the host", OK: true}
 	c.Got = "it does"
 	if by, reported := control.Get("the host by tcp"); by.OK || !reported {
-		c.Got = "an ordinary network does not reach it either (a firewall?): the proof is that the host is silent and the peer responds"
+		c.Got = "an ordinary network does not reach it either (a firewall?): " +
+			"the proof is that the host is silent and the peer responds"
 	}
 	return c
 }
