@@ -96,7 +96,8 @@ func (q DiskQuota) exceeds(s hostfs.Size, was TreeSize) string {
 		return fmt.Sprintf("its workspace grew by %d MiB (limits.disk is %d MiB): the largest new file is %.200q with %d MiB",
 			(s.Bytes-was.Bytes)>>20, q.Bytes>>20, s.File.Path, s.File.Bytes>>20)
 	case q.Inodes > 0 && s.Names-was.Names > q.Inodes:
-		return fmt.Sprintf("its workspace grew by %d files and folders (limits.inodes is %d): the most new ones are in %.200q, %d",
+		return fmt.Sprintf("its workspace grew by %d files and folders (limits.inodes is %d): "+
+			"the most new ones are in %.200q, %d",
 			s.Names-was.Names, q.Inodes, "./"+s.Widest.Path, s.Widest.Names)
 	case s.Depth >= hostfs.MaxDepth && was.Depth < hostfs.MaxDepth:
 		return fmt.Sprintf("folders in its workspace are nested deeper than %d", hostfs.MaxDepth)

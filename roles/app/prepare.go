@@ -250,7 +250,8 @@ func noSpace(end BuildEnd, printed string) string {
 	case end.Full != "":
 		return "; " + end.Full
 	case strings.Contains(printed, "ENOSPC"), strings.Contains(strings.ToLower(printed), "no space left on device"):
-		return "; no space was left: limits.prepare is the size of its /tmp and of its home, limits.disk is the limit of its workspace"
+		return "; no space was left: limits.prepare is the size of its /tmp and of its home, " +
+			"limits.disk is the limit of its workspace"
 	}
 	return ""
 }
@@ -275,7 +276,8 @@ func (p *Prepare) why(end BuildEnd, changed []string) string {
 			more = fmt.Sprintf(" and %d more", n)
 		}
 		return fmt.Sprintf("%s changed %.200q%s, and abl undid the change: "+
-			"name the files that it creates in .gitignore, and use a command that keeps lock files, such as npm ci", name, changed[0], more)
+			"name the files that it creates in .gitignore, and use a command that keeps lock files, such as npm ci", name,
+			changed[0], more)
 	}
 	return ""
 }

@@ -28,7 +28,8 @@ type Access struct {
 	Prices map[string]*prices.Price
 	Fetch  bool                                      // allows the hosts of network.allow
 	Budget func(call string) (gateway.Budget, error) // nil without a budget
-	Spent  func(gateway.Sum)                         // receives the usage of a call while it runs and at its end; may be nil
+	// receives the usage of a call while it runs and at its end; may be nil
+	Spent func(gateway.Sum)
 }
 
 // caFile is the name in helper.In of the authorities that a container's tools must trust.

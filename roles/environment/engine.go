@@ -41,10 +41,12 @@ func Connect(ctx context.Context) (Engine, sandbox.Info, error) {
 		return nil, info, err
 	}
 	if info.Podman {
-		return nil, info, fmt.Errorf("%w: Podman %s is not supported: its Docker socket cannot apply abl's list of system calls; use Docker", sandbox.ErrWeak, info.Version)
+		return nil, info, fmt.Errorf("%w: Podman %s is not supported: its Docker socket cannot apply abl's list of system "+
+			"calls; use Docker", sandbox.ErrWeak, info.Version)
 	}
 	if info.Rootless || info.UserNS {
-		return nil, info, fmt.Errorf("%w: it maps user ids (rootless or userns-remap), so you would not own the files that a role writes", sandbox.ErrWeak)
+		return nil, info, fmt.Errorf("%w: it maps user ids (rootless or userns-remap), "+
+			"so you would not own the files that a role writes", sandbox.ErrWeak)
 	}
 	return eng, info, nil
 }

@@ -33,22 +33,24 @@ import (
 
 // Options configure an environment.
 type Options struct {
-	Project   state.Project // whose records contain the calls
-	ID        string        // of the project on the engine
-	State     string        // path of the state file with ID, "" if ID is in another file
-	Phase     int           // 0 outside of phases
-	Conf      *config.Loaded
-	Root      string // base of relative paths in the settings
-	Owned     string // directory whose owner the containers run as if abl is root; "" is the project's root
-	CACert    string // the user's file of authorities, which precedes that of the settings
-	Offline   bool   // no image is built or pulled that needs a network
-	Weak      bool   // unproven networks are allowed
-	Safe      *redact.Sanitizer
-	Life      time.Duration                      // after which the networks end without abl, 0 is a day
-	Alone     func() error                       // called before each request to the engine: fails if this abl lost the project's lock; may be nil
-	Ready     func() error                       // called before anything is created under ID; may be nil
-	Down      func() error                       // called after Close has removed everything; may be nil
-	AtRest    func() string                      // returns the one call that may continue from an earlier run, "" for no call; nil allows any
+	Project state.Project // whose records contain the calls
+	ID      string        // of the project on the engine
+	State   string        // path of the state file with ID, "" if ID is in another file
+	Phase   int           // 0 outside of phases
+	Conf    *config.Loaded
+	Root    string // base of relative paths in the settings
+	Owned   string // directory whose owner the containers run as if abl is root; "" is the project's root
+	CACert  string // the user's file of authorities, which precedes that of the settings
+	Offline bool   // no image is built or pulled that needs a network
+	Weak    bool   // unproven networks are allowed
+	Safe    *redact.Sanitizer
+	Life    time.Duration // after which the networks end without abl, 0 is a day
+	// called before each request to the engine: fails if this abl lost the project's lock; may be nil
+	Alone func() error
+	Ready func() error // called before anything is created under ID; may be nil
+	Down  func() error // called after Close has removed everything; may be nil
+	// returns the one call that may continue from an earlier run, "" for no call; nil allows any
+	AtRest    func() string
 	Note      func(string)                       // receives messages for the user
 	NoteImage func(string)                       // receives the progress of image builds
 	Progress  func(since time.Time, what string) // receives the current activity; may be nil

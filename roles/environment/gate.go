@@ -51,7 +51,8 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 	for i := range setup.Providers { // a call may only use its own model
 		setup.Providers[i].Models = []string{model}
 		if vars.Prefix != "" && !strings.HasPrefix(model, vars.Prefix) {
-			setup.Providers[i].Models = []string{vars.Prefix + model, model} // the CLI adds the prefix to models that it recognizes
+			// the CLI adds the prefix to models that it recognizes
+			setup.Providers[i].Models = []string{vars.Prefix + model, model}
 		}
 	}
 	setup.First = g.heard != nil && !g.heard.Load()

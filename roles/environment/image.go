@@ -67,13 +67,15 @@ func (e *Environment) pull(ctx context.Context, service, ref string) error {
 		return err
 	}
 	if e.Offline {
-		return fmt.Errorf("%w: %s of service %q, and abl is offline: run docker pull %s once with a network, or docker load -i FILE with an image written by docker save", sandbox.ErrNoImage, ref, service, ref)
+		return fmt.Errorf("%w: %s of service %q, and abl is offline: run docker pull %s once with a network, "+
+			"or docker load -i FILE with an image written by docker save", sandbox.ErrNoImage, ref, service, ref)
 	}
 	e.NoteImage(fmt.Sprintf("service %s: pulling %s", service, ref))
 	begun := time.Now()
 	_, err := e.Engine.Pull(ctx, ref, func(line string) { e.Images.Tell(begun, "service "+service+": "+line) })
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w: service %q: %w; try docker pull %s; without a registry docker load or app.services.%s.dockerfile (docs/services.md)", sandbox.ErrNoImage, service, err, ref, service)
+		return fmt.Errorf("%w: service %q: %w; try docker pull %s; without a registry docker load or "+
+			"app.services.%s.dockerfile (docs/services.md)", sandbox.ErrNoImage, service, err, ref, service)
 	}
 	return err
 }

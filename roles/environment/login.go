@@ -95,7 +95,8 @@ func (s Agents) login(name string, all []agent.Provider) (agent.Provider, error)
 		return all[0], &Error{Usage, do, fmt.Errorf("cannot choose a login of %s: both %s and %s are set", name,
 			set[0].KeyVar, set[1].KeyVar)}
 	case len(set) == 1 && set[0].Plan:
-		do := fmt.Sprintf("docs/providers.md describes the vendor's terms; set agents: {%s: {login: %s}} in .abl/config.yaml to use the plan", name, set[0].Login)
+		do := fmt.Sprintf("docs/providers.md describes the vendor's terms; set agents: {%s: {login: "+
+			"%s}} in .abl/config.yaml to use the plan", name, set[0].Login)
 		return all[0], &Error{Usage, do, fmt.Errorf("cannot use %s: abl uses a plan only if the settings allow it",
 			set[0].KeyVar)}
 	}
@@ -106,11 +107,13 @@ func (s Agents) login(name string, all []agent.Provider) (agent.Provider, error)
 func fitsLogin(one agent.Provider, value string) error {
 	switch {
 	case !one.Plan && strings.HasPrefix(value, planToken):
-		do := "put it into CLAUDE_CODE_OAUTH_TOKEN, and agents: {claude: {login: plan}} into .abl/config.yaml (docs/providers.md)"
+		do := "put it into CLAUDE_CODE_OAUTH_TOKEN, and agents: {claude: {login: " +
+			"plan}} into .abl/config.yaml (docs/providers.md)"
 		return &Error{Usage, do, fmt.Errorf("cannot use %s: it contains the token of a Claude plan, which is not an API key",
 			one.KeyVar)}
 	case one.Plan && strings.HasPrefix(value, apiKey):
-		return &Error{Usage, "put it into ANTHROPIC_API_KEY", fmt.Errorf("cannot use %s: it contains an API key, which is not the token of a plan", one.KeyVar)}
+		return &Error{Usage, "put it into ANTHROPIC_API_KEY",
+			fmt.Errorf("cannot use %s: it contains an API key, which is not the token of a plan", one.KeyVar)}
 	}
 	return nil
 }

@@ -37,12 +37,14 @@ func Override(vars agent.Provider, conf *config.Loaded) (target *url.URL, local 
 	}
 	if _, key := conf.Key(vars.KeyVar); from == config.EnvFile && key != from && key != "" {
 		err = fmt.Errorf("cannot use %s from %s with %s from %s", vars.BaseVar, from, vars.KeyVar, key)
-		return nil, false, &Error{Usage, "put both into .env or both into the environment: abl sends only keys from .env to an address in .env", err}
+		return nil, false, &Error{Usage,
+			"put both into .env or both into the environment: abl sends only keys from .env to an address in .env", err}
 	}
 	target, local, err = gateway.ParseAddress(raw)
 	if err != nil {
 		err = fmt.Errorf("cannot use %s: %w", vars.BaseVar, err)
-		return nil, false, &Error{Usage, "correct it in .env or in the environment, or remove it to use the provider's own address", err}
+		return nil, false, &Error{Usage,
+			"correct it in .env or in the environment, or remove it to use the provider's own address", err}
 	}
 	if target.Path == "" {
 		target.Path = vars.Path
@@ -74,7 +76,9 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 type listen func(context.Context, sidecar.Listening, *url.URL, *x509.CertPool) (*sidecar.Forwarder, error)
 
 // forwarder returns the forwarder to target, and starts it if necessary. name is shown in errors.
-func (e *Environment) forwarder(ctx context.Context, name string, target *url.URL, by listen) (*sidecar.Forwarder, error) {
+func (e *Environment) forwarder(
+	ctx context.Context, name string, target *url.URL, by listen,
+) (*sidecar.Forwarder, error) {
 	if one := e.forwards[target.String()]; one != nil {
 		return one, nil
 	}
@@ -87,7 +91,9 @@ func (e *Environment) forwarder(ctx context.Context, name string, target *url.UR
 
 // forward listens on the gateways' egress network. If possible it uses the address of an earlier
 // abl, because a gateway that still runs connects there.
-func (e *Environment) forward(ctx context.Context, name string, target *url.URL, by listen) (*sidecar.Forwarder, error) {
+func (e *Environment) forward(
+	ctx context.Context, name string, target *url.URL, by listen,
+) (*sidecar.Forwarder, error) {
 	if err := e.Boxes.EnsureEgress(ctx); err != nil {
 		return nil, err
 	}
