@@ -91,7 +91,7 @@ func (j java) find() {
 	}
 }
 
-// findMaven records what the pom.xml defines. boots says that it starts a server of Spring Boot.
+// findMaven records the settings in pom.xml. boots is set if it starts a Spring Boot server.
 func (j java) findMaven(text string, boots bool) {
 	from := j.src("pom.xml", "")
 	j.check("test", maven+"-o test", "tests", from)

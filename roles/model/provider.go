@@ -78,9 +78,9 @@ func Default() string {
 
 var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]*$`)
 
-// Of returns the provider of a model: that in the text of a file with models, or else that of the
-// vendor whose models have such names. It returns the zero Provider for an unknown model. Each
-// line of the file has a model and one of Words. Empty lines and lines that begin with # are ignored.
+// Of returns the provider of a model: the one in the text of a file with models, or else the vendor of
+// models with such a name. It returns the zero Provider for an unknown model. Each line of the file
+// has a model and one of Words. Empty lines and lines that begin with # are ignored.
 func Of(model, file string, text []byte) (of Provider, err error) {
 	if i := slices.IndexFunc(providers, func(p Provider) bool { return p.names.MatchString(model) }); i >= 0 {
 		of = providers[i]

@@ -94,8 +94,7 @@ func TestSecondInterruptLeavesAtOnce(t *testing.T) {
 	}
 }
 
-// A SIGINT ends the part that is on, and a later one the whole; any other signal
-// ends both.
+// The first SIGINT ends only the current part, and a later one the whole. Any other signal ends both.
 func TestPart(t *testing.T) {
 	if code, voice := insisted(t, play(t, "part")); code != 130 || voice != "" {
 		t.Errorf("exit code %d, said %q", code, voice)
