@@ -278,7 +278,8 @@ var hints = []struct {
 		"if the Dockerfile has heredocs (<<EOF), begin it with the line `# syntax=docker/dockerfile:1`, or update Docker"},
 	{[]string{"pull access denied", "unauthorized", "401 Unauthorized", "no basic auth credentials",
 		"authentication required"},
-		"a registry refused an image that the Dockerfile names: run `docker login HOST`; abl uses the credentials of your Docker config"},
+		"a registry refused an image that the Dockerfile names: run `docker login HOST`; " +
+			"abl uses the credentials of your Docker config"},
 	{[]string{"no space left on device"}, "the engine's disk is full: `docker system df` shows its use"},
 	{noNames, "builds have no network: set HTTPS_PROXY and HTTP_PROXY, or load the images with `abl images load FILE`; " +
 		"network.builds: host builds your own Dockerfile on this machine's network"},

@@ -89,7 +89,8 @@ func (e entry) files(context string, names ...string) []entry {
 
 // helperNames are further names of the helper.
 var helperNames = []string{
-	helper.HelperRun, helper.HelperAgent, helper.HelperACP, helper.HelperBroker, helper.HelperHolder, helper.HelperProbe, helper.HelperKill,
+	helper.HelperRun, helper.HelperAgent, helper.HelperACP, helper.HelperBroker, helper.HelperHolder,
+	helper.HelperProbe, helper.HelperKill,
 }
 
 // runPrefix begins the name of an image with the helper on top.

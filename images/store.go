@@ -157,8 +157,8 @@ func (m *Maker) Load(ctx context.Context, r io.Reader) ([]string, error) {
 		return names, err
 	}
 	if _, _, ok := s.base(); !ok {
-		return names, fmt.Errorf("%w: the file has no base image of this version of abl: write it with `abl images save` of the same version",
-			sandbox.ErrNoImage)
+		return names, fmt.Errorf("%w: the file has no base image of this version of abl: "+
+			"write it with `abl images save` of the same version", sandbox.ErrNoImage)
 	}
 	return names, nil
 }

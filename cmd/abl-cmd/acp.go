@@ -176,7 +176,8 @@ func (c *acpClient) ask(prompt string) error {
 		if value == "" || value == o.Current {
 			continue
 		}
-		if err := c.call("session/set_config_option", object{"sessionId": session.ID, "configId": o.ID, "value": value}, nil); err != nil {
+		set := object{"sessionId": session.ID, "configId": o.ID, "value": value}
+		if err := c.call("session/set_config_option", set, nil); err != nil {
 			return err
 		}
 	}

@@ -121,7 +121,8 @@ func noSuchName(query []byte) []byte {
 		},
 		Questions: []dnsmessage.Question{q},
 	}
-	if strings.EqualFold(q.Name.String(), helper.HolderName+".") && q.Type == dnsmessage.TypeA && q.Class == dnsmessage.ClassINET {
+	if strings.EqualFold(q.Name.String(), helper.HolderName+".") && q.Type == dnsmessage.TypeA &&
+		q.Class == dnsmessage.ClassINET {
 		reply.RCode = dnsmessage.RCodeSuccess
 		head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class} // a TTL of 0
 		reply.Answers = []dnsmessage.Resource{{Header: head, Body: &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}}}}

@@ -191,8 +191,8 @@ func variable(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// Settable returns the keys that a variable or `abl config set` can set, sorted: all single values, and the sections that
-// one value sets as a whole.
+// Settable returns the keys that a variable or `abl config set` can set, sorted: all single values, and
+// the sections that one value sets as a whole.
 func Settable() []string {
 	c := Default()
 	c.App = &App{}

@@ -143,7 +143,8 @@ func readSettings(s *phase.Project, p *report.Page) {
 		}
 	}
 	for _, l := range s.Conf.Lines() {
-		if slices.Contains(strings.Fields(setupKeys), l.Key) || strings.HasPrefix(l.Key, "app.services.") && !strings.Contains(l.Key, ".env.") {
+		if slices.Contains(strings.Fields(setupKeys), l.Key) ||
+			strings.HasPrefix(l.Key, "app.services.") && !strings.Contains(l.Key, ".env.") {
 			put(l.Key, l.Value)
 		}
 	}

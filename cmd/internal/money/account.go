@@ -248,7 +248,8 @@ func (all *Spendings) counting(r ledger.Row, phase, key string) []*Spending {
 	if r.Phase == phase {
 		sums = append(sums, &all.Phase)
 	}
-	if same, _, _ := strings.Cut(key, "."); same != "" && r.CallID != key && strings.HasPrefix(r.CallID, same+".") && r.Outcome != string(outcome.Done) {
+	if same, _, _ := strings.Cut(key, "."); same != "" && r.CallID != key &&
+		strings.HasPrefix(r.CallID, same+".") && r.Outcome != string(outcome.Done) {
 		sums = append(sums, &all.Call)
 	}
 	return sums

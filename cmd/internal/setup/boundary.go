@@ -242,7 +242,10 @@ func probeRole(
 
 // inTrial calls do in an environment with a temporary project, and removes both. Relative paths in the
 // settings start at root, or at the temporary project if root is "". weak allows unproven networks.
-func inTrial(ctx context.Context, in *cli.Input, conf *config.Loaded, root string, weak bool, do func(*environment.Environment) error) (err error) {
+func inTrial(
+	ctx context.Context, in *cli.Input, conf *config.Loaded, root string, weak bool,
+	do func(*environment.Environment) error,
+) (err error) {
 	dir, err := os.MkdirTemp("", "abl-doctor-")
 	if err != nil {
 		return fmt.Errorf("cannot create a folder for a test container: %w", err)

@@ -65,7 +65,8 @@ func keepSecrets(dir string, r *detect.Report) {
 			return false
 		}
 		for name, value := range vars {
-			if redact.Holds(name, value) && (f.Value == value || len(value) >= redact.Shortest && strings.Contains(f.Value, value)) {
+			if redact.Holds(name, value) &&
+				(f.Value == value || len(value) >= redact.Shortest && strings.Contains(f.Value, value)) {
 				why := "its value is a secret of your .env, and no container gets those: set a value for tests"
 				r.Open = append(r.Open, detect.Open{Key: f.Key, Why: why})
 				return true
