@@ -85,8 +85,9 @@ type acpClient struct {
 	tools   map[string]acpUpdate // running tool calls by id
 }
 
-// askAgent runs abl-acp COMMAND, a client of the Agent Client Protocol. It starts the agent by sh, sends the
-// prompt from standard input, and prints the agent's actions as records of the scripted agent.
+// askAgent runs abl-acp COMMAND, a client of the Agent Client Protocol. It starts the agent by sh,
+// sends the prompt from standard input, and prints the agent's actions as records of the scripted
+// agent.
 func askAgent(ctx context.Context, s started) int {
 	if len(s.args) != 1 {
 		return refuse(s.as, errors.New("takes one argument, the command that starts an agent"))
@@ -227,8 +228,8 @@ func (c *acpClient) send(m acpMessage) error {
 	return err
 }
 
-// call sends a request and handles messages of the agent until the response. It returns io.EOF if the agent
-// ends before.
+// call sends a request and handles messages of the agent until the response. It returns io.EOF if
+// the agent ends before.
 func (c *acpClient) call(method string, params, result any) error {
 	data, err := json.Marshal(params)
 	if err != nil {
@@ -264,8 +265,8 @@ func (c *acpClient) call(method string, params, result any) error {
 	return io.EOF
 }
 
-// response returns the response to a request of the agent. It grants every permission, because the container
-// limits the agent.
+// response returns the response to a request of the agent. It grants every permission, because the
+// container limits the agent.
 func response(m acpMessage) acpMessage {
 	var asked struct {
 		Options []struct {

@@ -24,8 +24,8 @@ const acpRecords = `{"type":"init","session":"s-1"}
 {"type":"message","text":"Done."}
 `
 
-// abl-acp uses an agent by the Agent Client Protocol. It grants every permission, sets the model and
-// the effort if the agent offers them, and prints records.
+// abl-acp uses an agent by the Agent Client Protocol. It grants every permission, sets the model
+// and the effort if the agent offers them, and prints records.
 func TestACP(t *testing.T) {
 	script, err := filepath.Abs("testdata/acp-agent.sh")
 	if err != nil {

@@ -31,8 +31,8 @@ const (
 	appURL       = "ABL_APP_URL"
 	// suiteLimit is how long a suite may take in check.
 	suiteLimit = 5 * time.Minute
-	// pipeGrace is how long check waits for the output of a suite that has ended, if a process that it
-	// started still has the pipe open.
+	// pipeGrace is how long check waits for the output of a suite that has ended, if a process that
+	// it started still has the pipe open.
 	pipeGrace = 2 * time.Second
 )
 
@@ -130,8 +130,8 @@ func (t tool) checkFailed(specs []spec.Spec, contracts failedspecs.Contracts, f 
 	return result.Entries
 }
 
-// testNames returns the names of the test files below dir and of their tests. It skips reports and the
-// folders of package managers.
+// testNames returns the names of the test files below dir and of their tests. It skips reports and
+// the folders of package managers.
 func testNames(dir string) []string {
 	var paths []string
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -193,8 +193,9 @@ func (t tool) checkSuite(
 	}
 }
 
-// runSuite runs run.sh as a replay does, without the keys of the agent and with an empty standard input. It
-// passes standard error on to the Verifier, and reports problems of the output as a whole.
+// runSuite runs run.sh as a replay does, without the keys of the agent and with an empty standard
+// input. It passes standard error on to the Verifier, and reports problems of the output as a
+// whole.
 func (t tool) runSuite(ctx context.Context, f findings) tap.Document {
 	errLate := fmt.Errorf("%s did not end within %v and was stopped; only the output until then counts",
 		script, suiteLimit)

@@ -26,8 +26,8 @@ func hold(ctx context.Context, s started) error {
 		return fmt.Errorf("takes no argument %q", s.args[0])
 	}
 	if s.seal != "" {
-		// A kernel without nf_tables is not fatal here: the probe of each call finds the open network, and
-		// abl decides.
+		// A kernel without nf_tables is not fatal here: the probe of each call finds the open
+		// network, and abl decides.
 		if err := sealNetwork(); err != nil {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", s.as, err)
 		}
@@ -62,9 +62,9 @@ func hold(ctx context.Context, s started) error {
 	return err
 }
 
-// serveDNS answers DNS over UDP at addr until ctx ends. It calls ready with the address when it listens; the
-// kernel chooses a port of 0. It accepts TCP connections there and closes them: no resolver needs TCP for
-// short answers, and a probe can see that this program runs.
+// serveDNS answers DNS over UDP at addr until ctx ends. It calls ready with the address when it
+// listens; the kernel chooses a port of 0. It accepts TCP connections there and closes them: no
+// resolver needs TCP for short answers, and a probe can see that this program runs.
 func serveDNS(ctx context.Context, addr string, ready func(addr string)) error {
 	var lc net.ListenConfig
 	tcp, err := lc.Listen(ctx, "tcp", addr)
@@ -98,9 +98,9 @@ func packets(conn net.PacketConn) {
 	}
 }
 
-// noSuchName returns the response NXDOMAIN to a DNS query, or 127.0.0.1 for the name by which a probe
-// recognizes this resolver. It returns nil for a packet that is not a query: two resolvers would otherwise
-// answer each other forever.
+// noSuchName returns the response NXDOMAIN to a DNS query, or 127.0.0.1 for the name by which a
+// probe recognizes this resolver. It returns nil for a packet that is not a query: two resolvers
+// would otherwise answer each other forever.
 func noSuchName(query []byte) []byte {
 	var p dnsmessage.Parser
 	asked, err := p.Start(query)

@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// broadcasts sends datagrams to all hosts of the network and to each known address of the host. A host
-// without an address on the network accepts them too and sends no response. So the check is that the
-// kernel refuses to send them, with any options of a socket.
+// broadcasts sends datagrams to all hosts of the network and to each known address of the host. A
+// host without an address on the network accepts them too and sends no response. So the check is
+// that the kernel refuses to send them, with any options of a socket.
 func broadcasts(spec *helper.ProbeNet) sandbox.Proof {
 	port, err := strconv.Atoi(spec.Shout)
 	if err != nil {
@@ -51,8 +51,8 @@ type socketOption struct {
 	set  func(fd int) error
 }
 
-// socketOptions returns all options that select an interface: none (the routes decide), and for each
-// interface its name with and without a gateway, its multicast option, and its addresses.
+// socketOptions returns all options that select an interface: none (the routes decide), and for
+// each interface its name with and without a gateway, its multicast option, and its addresses.
 func socketOptions() []socketOption {
 	all := []socketOption{{"", func(int) error { return nil }}}
 	links, err := net.Interfaces()

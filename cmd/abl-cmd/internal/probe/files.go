@@ -19,7 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sockets are those of container engines, below /run or /var/run. Access to one is access to the host.
+// sockets are those of container engines, below /run or /var/run. Access to one is access to the
+// host.
 var sockets = []string{
 	"docker.sock", "containerd/containerd.sock", "docker/containerd/containerd.sock", "containerd/s", "dockershim.sock",
 	"podman/podman.sock", "crio/crio.sock", "buildkit/buildkitd.sock", "k3s/containerd/containerd.sock",
@@ -121,7 +122,8 @@ func isRuntimeFile(file string) bool {
 	return strings.HasPrefix(file, "/sys/fs/cgroup/") && slices.Contains(kept, filepath.Base(file))
 }
 
-// expectedInProc reports whether an entry of /proc is not a process, is process 1, or is this process.
+// expectedInProc reports whether an entry of /proc is not a process, is process 1, or is this
+// process.
 func expectedInProc(name string) bool {
 	return strings.Trim(name, "0123456789") != "" || name == "1" || name == fmt.Sprint(os.Getpid())
 }
@@ -154,8 +156,8 @@ func tryWrites(folder string, own map[string]bool) string {
 	return refused
 }
 
-// tryOpen tries to open a file for writing. It returns refused, or another result: errors other than a
-// refusal prove nothing. ETXTBSY is a refusal: the file is a running program.
+// tryOpen tries to open a file for writing. It returns refused, or another result: errors other
+// than a refusal prove nothing. ETXTBSY is a refusal: the file is a running program.
 func tryOpen(path string, flags int) string {
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC|flags, 0o600)
 	switch err {

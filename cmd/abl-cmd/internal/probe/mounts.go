@@ -18,8 +18,8 @@ func has(m *mountinfo.Info, option string) bool {
 	return slices.Contains(strings.Split(m.Options, ","), option)
 }
 
-// describe returns how a mount can be used. A tmpfs that is bound from the host is not "in memory": it
-// has a known inode, or its root is a folder.
+// describe returns how a mount can be used. A tmpfs that is bound from the host is not "in memory":
+// it has a known inode, or its root is a folder.
 func describe(m *mountinfo.Info, known bool) string {
 	words := []string{"read and write"}
 	if has(m, "ro") {
@@ -73,8 +73,8 @@ func wanted(w helper.ProbeMount) string {
 	return words
 }
 
-// isEngines reports whether an engine creates a mount in every container: file systems of the kernel,
-// and a few files.
+// isEngines reports whether an engine creates a mount in every container: file systems of the
+// kernel, and a few files.
 func isEngines(m *mountinfo.Info) bool {
 	kernel := []string{"proc", "sysfs", "tmpfs", "devpts", "mqueue", "cgroup", "cgroup2"}
 	switch m.Mountpoint {
@@ -91,8 +91,8 @@ func isEngines(m *mountinfo.Info) bool {
 	return false
 }
 
-// identity returns the inode and device of a path. They detect a path that was replaced between abl's
-// check and the mount.
+// identity returns the inode and device of a path. They detect a path that was replaced between
+// abl's check and the mount.
 func identity(path string) string {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {

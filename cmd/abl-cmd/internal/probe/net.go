@@ -35,8 +35,8 @@ const (
 )
 
 // Network checks at the same time which addresses respond and which do not. An accepted connection
-// without data does not count as a response, because some networks accept every connection. If spec is
-// nil, Network returns nil.
+// without data does not count as a response, because some networks accept every connection. If spec
+// is nil, Network returns nil.
 func Network(ctx context.Context, spec *helper.ProbeNet) sandbox.Proof {
 	if spec == nil {
 		return nil
@@ -78,8 +78,8 @@ func askPeers(ctx context.Context, peers []helper.ProbePeer) (sandbox.Proof, tim
 	return proof, slices.Max(took)
 }
 
-// ask connects to a peer. It returns the result and the response time, without the time until the peer
-// was up.
+// ask connects to a peer. It returns the result and the response time, without the time until the
+// peer was up.
 func ask(ctx context.Context, peer helper.ProbePeer) (said string, took time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -127,7 +127,8 @@ func nextHops() string {
 	return answering(gateways(string(routes)), string(arp))
 }
 
-// foreignAddresses returns the container's addresses that are not in its own subnets, without loopback.
+// foreignAddresses returns the container's addresses that are not in its own subnets, without
+// loopback.
 func foreignAddresses(own []string) string {
 	all, err := Addresses()
 	if err != nil {
@@ -155,8 +156,8 @@ func Addresses() (all []netip.Prefix, err error) {
 	return all, err
 }
 
-// answering returns the gateways whose hardware address the kernel has learned. arp is the content of
-// /proc/net/arp.
+// answering returns the gateways whose hardware address the kernel has learned. arp is the content
+// of /proc/net/arp.
 func answering(gateways []string, arp string) string {
 	const complete = "0x2"
 	var all []string
@@ -169,8 +170,8 @@ func answering(gateways []string, arp string) string {
 	return strings.Join(all, " ")
 }
 
-// lookups checks that the resolver is the holder's, and that it resolves no outside names. A missing response
-// proves nothing: the query may have left the network.
+// lookups checks that the resolver is the holder's, and that it resolves no outside names. A
+// missing response proves nothing: the query may have left the network.
 func lookups(ctx context.Context, names []string) sandbox.Proof {
 	if len(names) == 0 {
 		return nil
@@ -205,8 +206,8 @@ func lookup(ctx context.Context, name string) string {
 	return strings.Join(all, " ")
 }
 
-// neighbours returns the addresses that the host may have: all addresses of a small network, the first
-// one of a large network, and the gateways of the routes.
+// neighbours returns the addresses that the host may have: all addresses of a small network, the
+// first one of a large network, and the gateways of the routes.
 func neighbours() []string {
 	const small = 24 // bits
 	routes, _ := os.ReadFile("/proc/net/route")

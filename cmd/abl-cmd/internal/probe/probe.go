@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package probe checks from inside a container whether the container is as abl configured it. It runs
-// before any program of an agent, tries actions that must fail, and leaves no files. roles/boundary
-// decides about the results.
+// Package probe checks from inside a container whether the container is as abl configured it. It
+// runs before any program of an agent, tries actions that must fail, and leaves no files.
+// roles/boundary decides about the results.
 package probe
 
 import (

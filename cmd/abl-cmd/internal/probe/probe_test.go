@@ -317,8 +317,8 @@ func TestNetworkReceives(t *testing.T) {
 	}
 }
 
-// Datagrams are sent without a choice of interface and through each interface. Only a refusal by the
-// kernel counts as refused.
+// Datagrams are sent without a choice of interface and through each interface. Only a refusal by
+// the kernel counts as refused.
 func TestBroadcasts(t *testing.T) {
 	all := socketOptions()
 	if all[0].name != "" || slices.ContainsFunc(all[1:], func(o socketOption) bool { return o.name == "" || strings.HasSuffix(o.name, " lo") }) {
