@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command abl-cmd is the static program that abl puts into its containers. It does a different job under
-// each of its names, which package helper lists. In tests "--in FILE" comes first: the program reads FILE
-// instead of its file in helper.In.
+// Command abl-cmd is the static program that abl puts into its containers. It does a different job
+// under each of its names, which package helper lists. In tests "--in FILE" comes first: the
+// program reads FILE instead of its file in helper.In.
 package main
 
 import (

@@ -30,9 +30,9 @@ const (
 	exitKilled   = 137
 )
 
-// runAgent runs the agent of the RunSpec in the file at path, with its output in files of the call, and
-// ends it at the deadline. It writes a RunEnd as a line of JSON to out, after a line for the probe if the
-// spec asks for one. It returns the exit code of the RunEnd.
+// runAgent runs the agent of the RunSpec in the file at path, with its output in files of the call,
+// and ends it at the deadline. It writes a RunEnd as a line of JSON to out, after a line for the
+// probe if the spec asks for one. It returns the exit code of the RunEnd.
 func runAgent(ctx context.Context, path string, out io.Writer) int {
 	end, err := runSpec(ctx, path, out)
 	if err != nil {
@@ -66,8 +66,8 @@ func runSpec(ctx context.Context, path string, out io.Writer) (end helper.RunEnd
 			return end, fmt.Errorf("cannot open a file of the call: %w", err)
 		}
 	}
-	// Orphans of the agent become children of this process, so that it can end them, whatever their group
-	// or session.
+	// Orphans of the agent become children of this process, so that it can end them, whatever their
+	// group or session.
 	if err := proc.Adopt(); err != nil {
 		return end, err
 	}

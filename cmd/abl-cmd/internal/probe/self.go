@@ -50,8 +50,8 @@ func status(text, user string) sandbox.Proof {
 // four returns an id as the real, effective, saved and file system id.
 func four(id string) string { return strings.Join([]string{id, id, id, id}, " ") }
 
-// environment checks that exactly the expected variables exist, with the expected values. The result,
-// which is stored, contains no value.
+// environment checks that exactly the expected variables exist, with the expected values. The
+// result, which is stored, contains no value.
 func environment(env []string, expected map[string]string) sandbox.Check {
 	var got []string
 	for _, line := range env {
@@ -82,8 +82,8 @@ const (
 	closed = ^uintptr(0) // an invalid descriptor
 )
 
-// forbidden lists system calls that access other processes, or parts of the kernel that were used to
-// escape from containers.
+// forbidden lists system calls that access other processes, or parts of the kernel that were used
+// to escape from containers.
 var forbidden = []call{
 	{"process_vm_readv", unix.SYS_PROCESS_VM_READV, [5]uintptr{nobody}},
 	{"process_vm_writev", unix.SYS_PROCESS_VM_WRITEV, [5]uintptr{nobody}},
@@ -117,8 +117,8 @@ var forbidden = []call{
 	{"socket to the machine below", unix.SYS_SOCKET, [5]uintptr{unix.AF_VSOCK, unix.SOCK_STREAM | unix.SOCK_CLOEXEC}},
 }
 
-// calls makes each forbidden call and returns those that abl's filter let through. The checks do not rely
-// on the engine's own filter.
+// calls makes each forbidden call and returns those that abl's filter let through. The checks do
+// not rely on the engine's own filter.
 func calls() string {
 	var made []string
 	for _, c := range forbidden {
@@ -133,8 +133,8 @@ func calls() string {
 	return strings.Join(made, " ")
 }
 
-// firstMemory tries to open the memory of process 1. It must be refused although process 1 has the same
-// user.
+// firstMemory tries to open the memory of process 1. It must be refused although process 1 has the
+// same user.
 func firstMemory() string {
 	f, err := os.OpenFile("/proc/1/mem", os.O_RDWR, 0)
 	switch {

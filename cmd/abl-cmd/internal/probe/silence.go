@@ -20,9 +20,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// silence checks that the host does not respond. Datagrams may come from any address, because a host
-// can respond from another of its addresses. All requests are sent before listening begins, so that
-// each one has the full waiting time. Connections use the kernel's non-blocking call.
+// silence checks that the host does not respond. Datagrams may come from any address, because a
+// host can respond from another of its addresses. All requests are sent before listening begins, so
+// that each one has the full waiting time. Connections use the kernel's non-blocking call.
 type silence struct {
 	tcp, udp responses
 	dials    []dial
