@@ -70,8 +70,8 @@ func (m *Maker) buildable(ctx context.Context, r recipe) error {
 	return nil
 }
 
-// networkOf returns the network of a build's steps. A project's Dockerfile may be hostile: it gets the
-// host's network only if the user sets network.builds.
+// networkOf returns the network of a build's steps. A project's Dockerfile may be hostile: it gets
+// the host's network only if the user sets network.builds.
 func (m *Maker) networkOf(r recipe) string {
 	switch {
 	case !r.network:
@@ -85,8 +85,8 @@ func (m *Maker) networkOf(r recipe) string {
 	return ""
 }
 
-// prepare returns a recipe's build context and arguments, with the parts that its hash does not cover:
-// labels, proxies, registries and certificates.
+// prepare returns a recipe's build context and arguments, with the parts that its hash does not
+// cover: labels, proxies, registries and certificates.
 func (m *Maker) prepare(r recipe, labels map[string]string, id string) ([]entry, map[string]string, error) {
 	files, text := slices.Clone(r.files), r.dockerfile()
 	if trusted := (cacerts.Finder{Env: m.Env, Extra: cmp.Or(m.CACert, m.Env("ABL_CA_CERT"))}); r.name == projectImage && trusted.Own() {
@@ -159,7 +159,8 @@ func (m *Maker) sweep(ctx context.Context, id string) {
 	}
 }
 
-// stale reports whether a stage is old, by the time in its label. A label without a time counts as old.
+// stale reports whether a stage is old, by the time in its label. A label without a time counts as
+// old.
 func stale(stage string, now time.Time) bool {
 	begun, _, _ := strings.Cut(stage, "-")
 	seconds, err := strconv.ParseInt(begun, 10, 64)
@@ -174,8 +175,8 @@ const (
 	noticed   = 500 * time.Millisecond // steps that take longer are reported
 )
 
-// output processes the output of a build. It reports the current step as progress, reports the time of
-// finished steps, and keeps the lines of the current step.
+// output processes the output of a build. It reports the current step as progress, reports the time
+// of finished steps, and keeps the lines of the current step.
 type output struct {
 	m     *Maker
 	name  string
@@ -208,7 +209,8 @@ func (o *output) ended() {
 	}
 }
 
-// showFailed prints the output of the failed step: its end if a file has the rest, all of it otherwise.
+// showFailed prints the output of the failed step: its end if a file has the rest, all of it
+// otherwise.
 func (m *Maker) showFailed(image string, failed *BuildError) {
 	shown := failed.Lines
 	if m.Keep != nil {
@@ -222,7 +224,8 @@ func (m *Maker) showFailed(image string, failed *BuildError) {
 	}
 }
 
-// clean returns a line of another program's output that is safe to print, and at most lineRunes long.
+// clean returns a line of another program's output that is safe to print, and at most lineRunes
+// long.
 func clean(raw string) string { return wording.Cut(redact.Line(raw), lineRunes) }
 
 // BuildError is a build that failed. It wraps its cause and sandbox.ErrNoImage.
@@ -285,8 +288,8 @@ var hints = []struct {
 		"network.builds: host builds your own Dockerfile on this machine's network"},
 }
 
-// Time limits for a registry until its first progress line, and between two of them. A slow registry
-// that makes progress has no limit.
+// Time limits for a registry until its first progress line, and between two of them. A slow
+// registry that makes progress has no limit.
 const (
 	firstSign = 15 * time.Second
 	nextSign  = time.Minute
@@ -299,8 +302,8 @@ const waysToABase = "do one of these: run `abl images load FILE` with a file tha
 	"give the engine a proxy or a registry mirror; " +
 	"run scripts/base.sh of abl's repository as root on Debian or Ubuntu, which makes a base image"
 
-// makeBase builds the base image on the registry's Debian image or, if no registry responds, on the one
-// that scripts/base.sh imported. It returns the reference and labels of the new image.
+// makeBase builds the base image on the registry's Debian image or, if no registry responds, on the
+// one that scripts/base.sh imported. It returns the reference and labels of the new image.
 func (m *Maker) makeBase(ctx context.Context, s seen) (ref string, labels map[string]string, err error) {
 	r := baseRecipe(s.arch)
 	origin, err := m.pull(ctx)

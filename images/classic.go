@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// needsBuildKit lists the parts of a Dockerfile that the classic builder refuses or silently ignores.
+// needsBuildKit lists the parts of a Dockerfile that the classic builder refuses or silently
+// ignores.
 var needsBuildKit = []struct {
 	instructions []string
 	option       bool // the word is an option: only options are before it
@@ -47,8 +48,8 @@ func checkClassic(text string) error {
 	return nil
 }
 
-// classicLacks reports whether the classic builder does not support a word of an instruction. option is
-// set if the word is an option.
+// classicLacks reports whether the classic builder does not support a word of an instruction.
+// option is set if the word is an option.
 func classicLacks(instruction, word string, option bool) bool {
 	for _, n := range needsBuildKit {
 		if n.pattern.MatchString(word) && slices.Contains(n.instructions, instruction) && (option || !n.option) {

@@ -10,8 +10,8 @@ import (
 	"abl/internal/cacerts"
 )
 
-// certificates returns the CA certificates that downloads trust in addition to the public ones, or nil. It
-// reads only certificates: the file may also contain a key.
+// certificates returns the CA certificates that downloads trust in addition to the public ones, or
+// nil. It reads only certificates: the file may also contain a key.
 func (m *Maker) certificates() ([]byte, error) {
 	for _, from := range []struct {
 		name, path string
@@ -36,8 +36,9 @@ func (m *Maker) certificates() ([]byte, error) {
 	return nil, nil
 }
 
-// proxyArgs returns abl's proxies as build arguments, in upper and lower case because programs differ.
-// Engines pass these arguments to each step and store them neither in the image nor in its history.
+// proxyArgs returns abl's proxies as build arguments, in upper and lower case because programs
+// differ. Engines pass these arguments to each step and store them neither in the image nor in its
+// history.
 func proxyArgs(env func(string) string) map[string]string {
 	args := map[string]string{}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"} {

@@ -18,8 +18,8 @@ var ErrHelper = errors.New("cannot use abl-cmd or abl-gateway")
 // variables are the environment variables that name abl's programs for images.
 var variables = map[string]string{helper.HelperCmd: "ABL_HELPER", helper.Gateway: "ABL_GATEWAY"}
 
-// find returns a program's path: from the environment, or next to this program, where a release has a
-// file per architecture.
+// find returns a program's path: from the environment, or next to this program, where a release has
+// a file per architecture.
 func (m *Maker) find(name, arch string) (string, error) {
 	path := m.Env(variables[name])
 	if path == "" {
@@ -58,8 +58,8 @@ func (m *Maker) read(name, arch string) (entry, error) {
 	return bytesEntry("root/abl/bin/"+name, 0o755, data), nil
 }
 
-// checkStatic fails unless program is a static ELF program for arch. The holder's image has no loader, and
-// an agent's image may have another C library.
+// checkStatic fails unless program is a static ELF program for arch. The holder's image has no
+// loader, and an agent's image may have another C library.
 func checkStatic(program []byte, arch string) error {
 	f, err := elf.NewFile(bytes.NewReader(program))
 	if err != nil {
@@ -108,8 +108,8 @@ func runRecipe(below recipe, file entry) recipe {
 	return recipe{name: runPrefix + below.name, parent: below.ref, files: files}
 }
 
-// holderRecipe returns the recipe for the helper with the folder of the proxy sockets, which every user
-// can write, and the folder of records.
+// holderRecipe returns the recipe for the helper with the folder of the proxy sockets, which every
+// user can write, and the folder of records.
 func holderRecipe(file entry) recipe {
 	files := append(file.files(holderImage, helperNames...),
 		dirEntry("root/abl/in", 0o755), dirEntry("root/abl/out", 0o755), dirEntry("root"+helper.Door, 0o777))

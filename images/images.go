@@ -1,6 +1,6 @@
-// Package images builds abl's container images: a base, the tools of every role, an image per agent, and
-// abl's static helper on top of each. Pure functions decide by hashes of all inputs which images are
-// missing, so an image is rebuilt only if an input changes.
+// Package images builds abl's container images: a base, the tools of every role, an image per
+// agent, and abl's static helper on top of each. Pure functions decide by hashes of all inputs
+// which images are missing, so an image is rebuilt only if an input changes.
 package images
 
 import (
@@ -38,7 +38,8 @@ const (
 	labelStage  = "abl.stage"       // a temporary build stage; the value names the build
 )
 
-// Tools is the Want.Agent of an image without an agent's CLI: for the scripted agent, tests and the app.
+// Tools is the Want.Agent of an image without an agent's CLI: for the scripted agent, tests and the
+// app.
 const Tools = "tools"
 
 // Names of the images of the user's own agents: made of npm packages, or of an image of a registry.
@@ -62,8 +63,8 @@ var contexts embed.FS
 // Engine has the functions of a container engine that a Maker uses.
 type Engine interface {
 	Info(ctx context.Context) (sandbox.Info, error)
-	// ListImages returns the labels of all images with this label, and their sizes in bytes including
-	// their bases, by reference, or by id for an image without one.
+	// ListImages returns the labels of all images with this label, and their sizes in bytes
+	// including their bases, by reference, or by id for an image without one.
 	ListImages(ctx context.Context, label string) (labels map[string]map[string]string, sizes map[string]int64, err error)
 	RemoveImage(ctx context.Context, ref string) error
 	SaveImages(ctx context.Context, w io.Writer, refs []string) error
@@ -73,12 +74,13 @@ type Engine interface {
 	Build(ctx context.Context, tar io.Reader, b sandbox.ImageBuild, progress func(string)) error
 }
 
-// Maker makes images on an engine. Its fields are set once, before use; Engine and Env are required.
+// Maker makes images on an engine. Its fields are set once, before use; Engine and Env are
+// required.
 type Maker struct {
 	Engine Engine
 	Out    func(string) // prints a line of progress; may be nil
-	// Progress receives the current step and its start; may be nil. Keep stores the output of a failed
-	// step and returns the path of the file; may be nil.
+	// Progress receives the current step and its start; may be nil. Keep stores the output of a
+	// failed step and returns the path of the file; may be nil.
 	Progress func(since time.Time, what string)
 	Keep     func(image, output string) (file string)
 	Used     func(refs []string) // called with a wanted image and its bases; may be nil

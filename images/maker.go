@@ -12,9 +12,9 @@ import (
 	"abl/internal/sandbox"
 )
 
-// Ensure returns the reference of the wanted image and builds the parts that are missing. Errors wrap
-// sandbox.ErrNoImage if an image cannot be built, and ErrHelper or ErrDockerfile if the user must fix
-// something.
+// Ensure returns the reference of the wanted image and builds the parts that are missing. Errors
+// wrap sandbox.ErrNoImage if an image cannot be built, and ErrHelper or ErrDockerfile if the user
+// must fix something.
 func (m *Maker) Ensure(ctx context.Context, want Want) (string, error) {
 	var s seen
 	var file entry
@@ -97,8 +97,8 @@ func (m *Maker) alone(ctx context.Context, program string, of func(entry) recipe
 	return m.makeAll(ctx, s, []recipe{of(file).sealed(s.arch)})
 }
 
-// plan returns the images of a chain to build: those after the last one that the engine has. A chain
-// begins with the base; each image is based on the one before it.
+// plan returns the images of a chain to build: those after the last one that the engine has. A
+// chain begins with the base; each image is based on the one before it.
 func plan(s seen, chain []recipe) []recipe {
 	for i, r := range slices.Backward(chain) {
 		if _, have := s.labels[r.ref]; have {

@@ -79,8 +79,8 @@ func folder(root string) (files []entry, err error) {
 	return files, err
 }
 
-// walk calls visit for the entries of a folder, except those that .dockerignore or isDockerfile exclude.
-// It follows no link.
+// walk calls visit for the entries of a folder, except those that .dockerignore or isDockerfile
+// exclude. It follows no link.
 func walk(root string, visit func(path, name string, d fs.DirEntry) error) error {
 	skip, err := readIgnore(filepath.Join(root, ".dockerignore"))
 	if err != nil {
@@ -157,8 +157,8 @@ func checkDockerfile(text string) error {
 	return nil
 }
 
-// caFile is the name of the file with certificates in a project's build context and, in /etc/ssl, in
-// its image.
+// caFile is the name of the file with certificates in a project's build context and, in /etc/ssl,
+// in its image.
 const caFile = "abl-ca.crt"
 
 // trusting returns a Dockerfile in which the stages on abl's image trust the certificates in caFile
@@ -180,8 +180,8 @@ func trusting(text string) string {
 	return out.String()
 }
 
-// instructions returns the words of each line of a Dockerfile. It treats a continuation line as a separate
-// instruction, because callers look only for instructions on one line.
+// instructions returns the words of each line of a Dockerfile. It treats a continuation line as a
+// separate instruction, because callers look only for instructions on one line.
 func instructions(text string) (all [][]string) {
 	for line := range strings.Lines(text) {
 		if words := strings.Fields(line); len(words) > 0 && words[0][0] != '#' {
@@ -197,9 +197,9 @@ const (
 	envFile = ".env"
 )
 
-// CheckContext refuses a Dockerfile whose folder contains or is in a folder that agents write (written),
-// .abl or .env. The engine gets the whole folder, and a build runs as root on a network. Folders in
-// .abl/images are allowed.
+// CheckContext refuses a Dockerfile whose folder contains or is in a folder that agents write
+// (written), .abl or .env. The engine gets the whole folder, and a build runs as root on a network.
+// Folders in .abl/images are allowed.
 func CheckContext(root, dockerfile string, written ...string) error {
 	folder, err := filepath.EvalSymlinks(filepath.Dir(dockerfile))
 	if err != nil {
@@ -258,8 +258,8 @@ func (k kept) over(path string) string {
 	return ""
 }
 
-// is reports whether a path is one of the places, is in one, is a link into or above one, or is .abl or
-// .env of another project.
+// is reports whether a path is one of the places, is in one, is a link into or above one, or is
+// .abl or .env of another project.
 func (k kept) is(path string, d fs.DirEntry) bool {
 	if d.Type() == fs.ModeSymlink {
 		to, err := filepath.EvalSymlinks(path)

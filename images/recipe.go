@@ -40,7 +40,8 @@ func (r recipe) dockerfile() string {
 	return ""
 }
 
-// hash returns the hash of the inputs that determine the image's content. Certificates and proxies do not.
+// hash returns the hash of the inputs that determine the image's content. Certificates and proxies
+// do not.
 func (r recipe) hash(arch string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "name %q\nparent %q\narch %q\n", r.name, r.parent, arch)
@@ -103,8 +104,8 @@ func agentRecipe(agent, version, tools, arch string) recipe {
 	return fetching(agent, tools, args).sealed(arch)
 }
 
-// toolRecipe returns the recipe of a layer with a tool of a project. The layer is below the agents, so
-// that images of agents, apps and other projects share it.
+// toolRecipe returns the recipe of a layer with a tool of a project. The layer is below the agents,
+// so that images of agents, apps and other projects share it.
 func toolRecipe(t toolchain.Tool, below, arch string) recipe {
 	r := recipe{parent: below, network: true, files: embedded(t.Name)}
 	switch t.Name {
@@ -128,8 +129,8 @@ func (p pin) of(arch string) string {
 	return strings.NewReplacer("{version}", p.version, "{arch}", arch).Replace(p.name)
 }
 
-// agentPackages has the package of each agent's program. The readers in roles/agent support the output of
-// these versions.
+// agentPackages has the package of each agent's program. The readers in roles/agent support the
+// output of these versions.
 var agentPackages = map[string]pin{
 	"claude":  {"@anthropic-ai/claude-code-linux-{arch}@{version}", "2.1.332"},
 	"codex":   {"@openai/codex@{version}-linux-{arch}", "0.171.0"},
@@ -150,8 +151,8 @@ func Agents() []string {
 	return names
 }
 
-// Usual returns the images to build by default. The others have a few hundred megabytes each; abl builds
-// them when a role needs them.
+// Usual returns the images to build by default. The others have a few hundred megabytes each; abl
+// builds them when a role needs them.
 func Usual() []string { return []string{"gemini", Tools} }
 
 // seen describes the images on an engine, as input of plan.
@@ -164,8 +165,8 @@ type seen struct {
 	foreign string // id of a wanted image of a registry, may be ""
 }
 
-// base returns the base to build on: one that the engine has, or that one of its images is based on. A base
-// from a registry is preferred.
+// base returns the base to build on: one that the engine has, or that one of its images is based
+// on. A base from a registry is preferred.
 func (s seen) base() (ref, origin string, ok bool) {
 	for _, name := range slices.Sorted(maps.Keys(s.labels)) {
 		l := s.labels[name]
@@ -231,8 +232,8 @@ func agentChain(s seen, want Want) ([]recipe, error) {
 // isForeign reports whether a name is a reference of an image, not the name of an agent.
 func isForeign(image string) bool { return strings.ContainsAny(image, ":/@") }
 
-// chain returns the images of a want, from the base to the helper's layer. A service has no such layer,
-// which would replace the image's command.
+// chain returns the images of a want, from the base to the helper's layer. A service has no such
+// layer, which would replace the image's command.
 func chain(s seen, want Want, helper entry) ([]recipe, error) {
 	c, err := agentChain(s, want)
 	if err != nil {
@@ -256,8 +257,8 @@ func (r recipe) labels() map[string]string {
 	return map[string]string{LabelImage: r.name, LabelInputs: r.inputs}
 }
 
-// labelLine returns the Dockerfile instruction that sets labels. For abl's names, digests and hashes %q
-// quotes as Dockerfiles do.
+// labelLine returns the Dockerfile instruction that sets labels. For abl's names, digests and
+// hashes %q quotes as Dockerfiles do.
 func labelLine(labels map[string]string) string {
 	line := "LABEL"
 	for _, k := range slices.Sorted(maps.Keys(labels)) {

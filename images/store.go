@@ -91,8 +91,8 @@ func (m *Maker) Prune(ctx context.Context, used map[string]bool) (gone []string,
 	return gone, err
 }
 
-// catalogue returns the base, the tools and all agents' images, and those images of toolchains, and of
-// agents on them, that the engine has.
+// catalogue returns the base, the tools and all agents' images, and those images of toolchains, and
+// of agents on them, that the engine has.
 func catalogue(s seen) []recipe {
 	c, _ := layersFor(s, Want{Agent: Tools})
 	for _, ref := range slices.Sorted(maps.Keys(s.labels)) {
@@ -115,8 +115,9 @@ func catalogue(s seen) []recipe {
 }
 
 // Save writes the images of the named agents, with their bases, as an archive for Load, and returns
-// their references. Without names it writes all images, and fails if the base or a usual one is missing.
-// It builds no image. The bytes of one image are the same each time; the order of several is not.
+// their references. Without names it writes all images, and fails if the base or a usual one is
+// missing. It builds no image. The bytes of one image are the same each time; the order of several
+// is not.
 func (m *Maker) Save(ctx context.Context, w io.Writer, named ...string) ([]string, error) {
 	s, err := m.look(ctx)
 	if err != nil {
@@ -163,9 +164,9 @@ func (m *Maker) Load(ctx context.Context, r io.Reader) ([]string, error) {
 	return names, nil
 }
 
-// Remove removes abl's images of the named agents and languages, or all, and returns their references. The
-// error names images that a container uses; they stay. An image that is the base of others loses its
-// name, and the engine removes it with the last of them.
+// Remove removes abl's images of the named agents and languages, or all, and returns their
+// references. The error names images that a container uses; they stay. An image that is the base of
+// others loses its name, and the engine removes it with the last of them.
 func (m *Maker) Remove(ctx context.Context, named ...string) ([]string, error) {
 	all, _, err := m.Engine.ListImages(ctx, LabelImage)
 	if err != nil {
