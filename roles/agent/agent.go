@@ -1,6 +1,7 @@
-// Package agent supports the coding CLIs that can play a role. One file per CLI has its command line,
-// its environment and a reader for its output. The scripted agent needs no model: player.go plays its
-// scenario inside a container. All other code is pure. docs/scripted-agent.md describes scenarios.
+// Package agent supports the coding CLIs that can play a role. One file per CLI has its command
+// line, its environment and a reader for its output. The scripted agent needs no model: player.go
+// plays its scenario inside a container. All other code is pure. docs/scripted-agent.md describes
+// scenarios.
 package agent
 
 import (
@@ -20,8 +21,8 @@ import (
 // Agent is one coding CLI.
 type Agent struct {
 	Name string
-	// Image is the image of abl with the CLI, such as "gemini" or "tools". For the user's own agents
-	// it may also be an image of a registry.
+	// Image is the image of abl with the CLI, such as "gemini" or "tools". For the user's own
+	// agents it may also be an image of a registry.
 	Image        string
 	Version      string // of the program in an image of abl; "" for the version that abl is tested with
 	NPM          string // packages to add to the image, separated by spaces
@@ -112,11 +113,11 @@ type Result struct {
 	Said string
 }
 
-// Reader reads an agent's standard output line by line, during the call or later, with the same Result.
-// Lines longer than MaxLine are cut, and cut is set.
+// Reader reads an agent's standard output line by line, during the call or later, with the same
+// Result. Lines longer than MaxLine are cut, and cut is set.
 type Reader interface {
-	// Line reads a line without its line end and returns its messages. An empty line, such as after the
-	// last one, ends a message that has several lines.
+	// Line reads a line without its line end and returns its messages. An empty line, such as after
+	// the last one, ends a message that has several lines.
 	Line(line []byte, cut bool) []Message
 	// Result returns how the call ended. exit is the exit code of the CLI.
 	Result(exit int) Result
@@ -143,7 +144,8 @@ const MaxLine = 8 << 20
 // StopGrace is the time between SIGTERM and SIGKILL.
 const StopGrace = 5 * time.Second
 
-// known are abl's agents, in the order of help. The scripted agent gets its scenario from the project.
+// known are abl's agents, in the order of help. The scripted agent gets its scenario from the
+// project.
 var known = []Agent{gemini, claude, codex, Copilot("openai-responses"), Scripted(Scenario{}, "", Provider{})}
 
 // Names returns the names of abl's agents.
@@ -177,8 +179,8 @@ func Find(name string) (Agent, error) {
 	return Agent{}, fmt.Errorf("cannot find the agent %q; abl has %s", name, strings.Join(Names(), ", "))
 }
 
-// FullName returns the full name of a model, because the gateway allows only that name. It fails for a name
-// that only the CLI can resolve, and for one that is unsafe in a command line.
+// FullName returns the full name of a model, because the gateway allows only that name. It fails
+// for a name that only the CLI can resolve, and for one that is unsafe in a command line.
 func (a Agent) FullName(model string) (string, error) {
 	full, short := a.Aliases[model]
 	switch {
@@ -211,13 +213,13 @@ func Feed(r Reader, stdout []byte) {
 // ErrPrompt means that a prompt is longer than an agent's CLI accepts.
 var ErrPrompt = errors.New("the prompt is longer than the agent's program accepts")
 
-// lead is the beginning of every prompt. It begins with a letter, because some CLIs take a text that begins
-// with a special character for a command.
+// lead is the beginning of every prompt. It begins with a letter, because some CLIs take a text
+// that begins with a special character for a command.
 const lead = "This message is your task, all of it. Do it step by step with your tools, " +
 	"and end only when everything that it asks for is done. Nobody answers questions during this call.\n\n"
 
-// Prompt returns the whole prompt of a call: lead, the agent's advice, text, and a line that names the call.
-// It fails with ErrPrompt if the CLI does not accept its length.
+// Prompt returns the whole prompt of a call: lead, the agent's advice, text, and a line that names
+// the call. It fails with ErrPrompt if the CLI does not accept its length.
 func Prompt(a Agent, c Call, text string) (string, error) {
 	whole := lead
 	if a.Advice != "" {

@@ -10,8 +10,8 @@ import (
 	"abl/internal/tokens"
 )
 
-// claude is Anthropic's Claude Code. Its default model is a full name: for an alias the CLI could request a
-// model that the gateway does not allow.
+// claude is Anthropic's Claude Code. Its default model is a full name: for an alias the CLI could
+// request a model that the gateway does not allow.
 var claude = Agent{
 	Name: "claude", Image: "claude", DefaultModel: "claude-sonnet-5-5",
 	Aliases: map[string]string{
@@ -25,8 +25,8 @@ var claude = Agent{
 	NewReader: func(Call) Reader { return &claudeReader{} },
 }
 
-// claudeLogins are the documented logins of Claude Code. It prefers ANTHROPIC_API_KEY to all others, so a
-// container has the variables of only one login.
+// claudeLogins are the documented logins of Claude Code. It prefers ANTHROPIC_API_KEY to all
+// others, so a container has the variables of only one login.
 var claudeLogins = []Provider{
 	{Login: "key", API: "anthropic", KeyVar: "ANTHROPIC_API_KEY", BaseVar: "ANTHROPIC_BASE_URL"},
 	{
@@ -52,8 +52,8 @@ var claudeLogins = []Provider{
 const claudeTools = "Bash,TaskStop,Edit,Glob,Grep,Read,Write"
 
 // claudeCommand returns the headless command line. The CLI loads no settings, hooks, servers and
-// instructions of the workspace: "user" is the container's empty home. The environment restricts the CLI to
-// its provider and to one model, also for internal requests.
+// instructions of the workspace: "user" is the container's empty home. The environment restricts
+// the CLI to its provider and to one model, also for internal requests.
 func claudeCommand(c Call) (Command, error) {
 	argv := []string{
 		"claude", "-p", "--model", c.Model,
@@ -80,8 +80,8 @@ func claudeCommand(c Call) (Command, error) {
 	return Command{Argv: append(argv, effort...), Env: env}, nil
 }
 
-// claudeReader reads stream-json. It also reads the document of --output-format json, which is the last line
-// of a stream.
+// claudeReader reads stream-json. It also reads the document of --output-format json, which is the
+// last line of a stream.
 type claudeReader struct {
 	stream bool         // the stream has its first record
 	end    claudeRecord // the result record
@@ -156,8 +156,8 @@ func textOf(content any) string {
 	return text
 }
 
-// Result implements Reader. Most errors also have the subtype "success", and the exit code after a signal is
-// 0.
+// Result implements Reader. Most errors also have the subtype "success", and the exit code after a
+// signal is 0.
 func (r *claudeReader) Result(exit int) Result {
 	end := r.end
 	res := Result{Requests: -1, Usage: usage(end.Models, claudeCount)}
@@ -182,8 +182,8 @@ func (rec claudeRecord) errorText() string {
 	return reason(cmp.Or(said, rec.Subtype, "no reason given"))
 }
 
-// claudeCount returns the tokens of one model. Input excludes tokens that were read from or written to the
-// cache; output includes thoughts.
+// claudeCount returns the tokens of one model. Input excludes tokens that were read from or written
+// to the cache; output includes thoughts.
 func claudeCount(t figures) tokens.Count {
 	c := tokens.Count{Cached: t.of("cacheReadInputTokens"), Candidates: t.of("outputTokens"),
 		Thoughts: t.of("thinkingTokens")}

@@ -10,8 +10,8 @@ import (
 	"abl/internal/outcome"
 )
 
-// codex is OpenAI's Codex CLI. This version of the CLI has instructions and tools for the default model. For
-// an unknown model it uses those of another.
+// codex is OpenAI's Codex CLI. This version of the CLI has instructions and tools for the default
+// model. For an unknown model it uses those of another.
 var codex = Agent{
 	Name: "codex", Image: "codex", DefaultModel: "gpt-6.2-sol",
 	Provider:      codexLogins[0],
@@ -24,7 +24,8 @@ var codex = Agent{
 	NewReader: func(c Call) Reader { return &codexReader{model: c.Model} },
 }
 
-// codexLogins has the variables that the CLI documents. The CLI reads no address from the environment.
+// codexLogins has the variables that the CLI documents. The CLI reads no address from the
+// environment.
 var codexLogins = []Provider{
 	{Login: "key", API: "openai-responses", KeyVar: "OPENAI_API_KEY", BaseVar: "OPENAI_BASE_URL"},
 	{
@@ -33,14 +34,14 @@ var codexLogins = []Provider{
 	},
 }
 
-// codexStart passes the address and the name of the key of the container's login to the CLI; "-" is the
-// prompt on standard input.
+// codexStart passes the address and the name of the key of the container's login to the CLI; "-" is
+// the prompt on standard input.
 const codexStart = `base=$OPENAI_BASE_URL key=OPENAI_API_KEY
 if [ -n "$AZURE_OPENAI_API_KEY" ]; then base=$AZURE_OPENAI_BASE_URL key=AZURE_OPENAI_API_KEY; fi
 exec codex exec "$@" -c "model_providers.abl.base_url=\"$base/v1\"" -c "model_providers.abl.env_key=\"$key\"" -`
 
-// codexCommand returns the headless command line. With a separate provider the CLI uses no WebSocket and no
-// login. It reads neither instructions nor settings of the workspace.
+// codexCommand returns the headless command line. With a separate provider the CLI uses no
+// WebSocket and no login. It reads neither instructions nor settings of the workspace.
 func codexCommand(c Call) (Command, error) {
 	argv := []string{
 		"sh", "-c", codexStart, "codex",
@@ -60,14 +61,14 @@ func codexCommand(c Call) (Command, error) {
 	return Command{Argv: argv, Env: map[string]string{"HOME": helper.Home, "NO_COLOR": "1"}}, nil
 }
 
-// codexFeatures are switched off. Plugins and apps access hosts that the container cannot reach; unbounded
-// retries would wait for a connection forever.
+// codexFeatures are switched off. Plugins and apps access hosts that the container cannot reach;
+// unbounded retries would wait for a connection forever.
 var codexFeatures = []string{
 	"plugins", "apps", "remote_plugin", "hooks", "multi_agent", "goals", "sleep_tool", "unbounded_connection_retries",
 }
 
-// codexSettings are settings in TOML. The agents keys switch off sub-agents, which newer models start by
-// default.
+// codexSettings are settings in TOML. The agents keys switch off sub-agents, which newer models
+// start by default.
 var codexSettings = []string{
 	`model_provider="abl"`,
 	`model_providers.abl.name="abl"`,
@@ -136,8 +137,8 @@ func (r *codexReader) Line(line []byte, cut bool) []Message {
 	return nil
 }
 
-// item returns the messages of a text or an action. An item of type error is a notice. Some tools report only
-// their end.
+// item returns the messages of a text or an action. An item of type error is a notice. Some tools
+// report only their end.
 func (r *codexReader) item(started bool, rec codexRecord) []Message {
 	item := rec.Item
 	switch item.Type {

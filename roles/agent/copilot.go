@@ -7,9 +7,9 @@ import (
 	"abl/internal/outcome"
 )
 
-// Copilot returns GitHub's Copilot CLI with the user's key for a service that supports api: OpenAI's
-// Responses API, its Chat API or Anthropic's. The CLI then needs no login at GitHub. OpenAI's newer models
-// refuse its requests by the Chat API.
+// Copilot returns GitHub's Copilot CLI with the user's key for a service that supports api:
+// OpenAI's Responses API, its Chat API or Anthropic's. The CLI then needs no login at GitHub.
+// OpenAI's newer models refuse its requests by the Chat API.
 func Copilot(api string) Agent {
 	key := Provider{Login: "key", API: api, KeyVar: "COPILOT_PROVIDER_API_KEY", BaseVar: "COPILOT_PROVIDER_BASE_URL"}
 	token := key
@@ -24,8 +24,8 @@ func Copilot(api string) Agent {
 	}
 }
 
-// copilotStart prints the tokens, which the CLI writes to a file, as the last line, also after SIGTERM: both
-// processes get the signal, and the shell waits for the CLI.
+// copilotStart prints the tokens, which the CLI writes to a file, as the last line, also after
+// SIGTERM: both processes get the signal, and the shell waits for the CLI.
 const copilotStart = `trap : TERM INT
 used=$(mktemp)
 if [ "$COPILOT_PROVIDER_TYPE" = openai ]; then COPILOT_PROVIDER_BASE_URL="$COPILOT_PROVIDER_BASE_URL/v1"; fi
@@ -34,8 +34,9 @@ code=$?
 if [ -s "$used" ]; then echo; tr -d '\n' <"$used"; echo; fi
 exit $code`
 
-// copilotCommand returns the headless command line. The CLI loads no instructions, hooks and servers of the
-// workspace. Without the excluded tools the model does not learn of skills and agents.
+// copilotCommand returns the headless command line. The CLI loads no instructions, hooks and
+// servers of the workspace. Without the excluded tools the model does not learn of skills and
+// agents.
 func copilotCommand(c Call, api string) Command {
 	kind, wire := "openai", "responses"
 	switch api {

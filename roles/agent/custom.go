@@ -11,10 +11,10 @@ import (
 	"abl/internal/helper"
 )
 
-// Settings are the settings of the user's own agent. sh runs Command in the role's workspace, with Env,
-// which has no secrets. The prompt is on standard input and in the file that ABL_PROMPT names. ACP is a
-// command that supports the Agent Client Protocol instead. Usage is the dotted path to the tokens in a JSON
-// line of the output, or "".
+// Settings are the settings of the user's own agent. sh runs Command in the role's workspace, with
+// Env, which has no secrets. The prompt is on standard input and in the file that ABL_PROMPT names.
+// ACP is a command that supports the Agent Client Protocol instead. Usage is the dotted path to the
+// tokens in a JSON line of the output, or "".
 type Settings struct {
 	Command, ACP string
 	Env          map[string]string
@@ -46,8 +46,8 @@ func Custom(a Agent, set Settings) Agent {
 	return a
 }
 
-// OwnProvider returns the provider of the user's own agent that uses api. name is the agent's, keyVar the
-// variable of its key, which may be "", and base the address, "" for the vendor's.
+// OwnProvider returns the provider of the user's own agent that uses api. name is the agent's,
+// keyVar the variable of its key, which may be "", and base the address, "" for the vendor's.
 func OwnProvider(name, api, keyVar, base string) Provider {
 	return Provider{API: api, KeyVar: keyVar, BaseVar: "agents." + name + ".base", Base: base, Own: true}
 }
@@ -63,8 +63,8 @@ func (p Provider) Variables(at, token string) []string {
 	return []string{"ABL_TOKEN=" + token, "ABL_BASE_URL=" + at}
 }
 
-// customReader reads the output of any agent: JSON records in common forms, the tokens at a path, and plain
-// text.
+// customReader reads the output of any agent: JSON records in common forms, the tokens at a path,
+// and plain text.
 type customReader struct {
 	name, model, path string
 	used              figures // of the lines so far

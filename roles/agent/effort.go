@@ -6,13 +6,14 @@ import (
 	"regexp"
 )
 
-// effort is the setting of a CLI for how long a model may think. It takes abl's word (low, medium, high
-// or max) and returns the CLI's value for a model, "" if abl has none for that model. sure is set
-// if the model is known to take the value.
+// effort is the setting of a CLI for how long a model may think. It takes abl's word (low, medium,
+// high or max) and returns the CLI's value for a model, "" if abl has none for that model. sure is
+// set if the model is known to take the value.
 type effort func(model, word string) (value string, sure bool)
 
-// EffortOf returns the effort for calls of a model, "" for the CLI's default. If the user did not choose
-// word and the model may refuse it, EffortOf returns "". It fails if abl cannot pass on a chosen word.
+// EffortOf returns the effort for calls of a model, "" for the CLI's default. If the user did not
+// choose word and the model may refuse it, EffortOf returns "". It fails if abl cannot pass on a
+// chosen word.
 func (a Agent) EffortOf(model, word string, chosen bool) (string, error) {
 	if a.Effort == nil || word == "" {
 		return "", nil
@@ -40,12 +41,12 @@ var (
 	geminiLevel  = regexp.MustCompile(`^gemini-([3-9]|[1-9][0-9])`)
 )
 
-// claudeBudgets are budgets of thinking tokens for older models. The largest is below the 32,000 tokens of a
-// response.
+// claudeBudgets are budgets of thinking tokens for older models. The largest is below the 32,000
+// tokens of a response.
 var claudeBudgets = map[string]string{"low": "4096", "medium": "16384", "high": "31999", "max": "31999"}
 
-// claudeEffort returns the flag --effort, which Claude Code ignores for older models, or the variable of a
-// budget.
+// claudeEffort returns the flag --effort, which Claude Code ignores for older models, or the
+// variable of a budget.
 func claudeEffort(c Call) (args []string, env map[string]string) {
 	switch {
 	case c.Effort == "":
@@ -57,8 +58,8 @@ func claudeEffort(c Call) (args []string, env map[string]string) {
 	return args, env
 }
 
-// openAIEffort returns the value for OpenAI's APIs. The highest value depends on the model. Models of other
-// vendors support only low, medium and high.
+// openAIEffort returns the value for OpenAI's APIs. The highest value depends on the model. Models
+// of other vendors support only low, medium and high.
 func openAIEffort(model, word string) (value string, sure bool) {
 	sure = openAIThinks.MatchString(model)
 	switch {
@@ -76,7 +77,8 @@ var geminiBudgets = map[string]int{"low": 2048, "medium": 8192, "high": 16_384, 
 // flashBudget is the largest budget of Gemini 2.5 Flash, in tokens.
 const flashBudget = 24_576
 
-// geminiThinking returns the thinkingConfig of the Gemini API, nil for a model that abl does not know.
+// geminiThinking returns the thinkingConfig of the Gemini API, nil for a model that abl does not
+// know.
 func geminiThinking(model, word string) map[string]any {
 	if geminiLevel.MatchString(model) {
 		level := map[string]string{"low": "LOW", "medium": "MEDIUM", "high": "HIGH", "max": "HIGH"}

@@ -11,9 +11,9 @@ import (
 	"abl/internal/tokens"
 )
 
-// gemini is Google's Gemini CLI. Every command line names the model: otherwise the CLI asks a second model,
-// at a cost, which model to use. The advice describes refusals of the CLI's tools that no setting
-// disables.
+// gemini is Google's Gemini CLI. Every command line names the model: otherwise the CLI asks a
+// second model, at a cost, which model to use. The advice describes refusals of the CLI's tools
+// that no setting disables.
 var gemini = Agent{
 	Name: "gemini", Image: "gemini", DefaultModel: "gemini-3.8-flash",
 	Aliases: map[string]string{
@@ -36,16 +36,17 @@ var gemini = Agent{
 
 var geminiLogin = Provider{Login: "key", API: "gemini", KeyVar: "GEMINI_API_KEY", BaseVar: "GOOGLE_GEMINI_BASE_URL"}
 
-// Paths of the CLI's settings and policy in abl's image. They are read-only, so a workspace cannot replace
-// them.
+// Paths of the CLI's settings and policy in abl's image. They are read-only, so a workspace cannot
+// replace them.
 const (
 	geminiSettings = "/etc/abl/gemini-settings.json"
 	geminiPolicy   = "/etc/abl/gemini-policy.toml"
 )
 
-// geminiCommand returns the headless command line. Only the format stream-json reports the tokens of a
-// failed call. The policy removes the tools that access the network or call other models. The environment
-// has no key. With GEMINI_CLI_NO_RELAUNCH the CLI is one process, so that SIGTERM ends it.
+// geminiCommand returns the headless command line. Only the format stream-json reports the tokens
+// of a failed call. The policy removes the tools that access the network or call other models. The
+// environment has no key. With GEMINI_CLI_NO_RELAUNCH the CLI is one process, so that SIGTERM ends
+// it.
 func geminiCommand(c Call) (Command, error) {
 	// Folders that the CLI's own tools may read in addition to the workspace.
 	folders := helper.Specs + "," + helper.In
@@ -143,9 +144,9 @@ func (r *geminiReader) Line(line []byte, cut bool) (all []Message) {
 	return all
 }
 
-// Result implements Reader. The exit code is not enough: the CLI also exits with 0 after a signal, after a
-// blocked or empty response, and when it stops a model that repeats itself. If the token limit cut the
-// first response, the only sign is that no tool was used.
+// Result implements Reader. The exit code is not enough: the CLI also exits with 0 after a signal,
+// after a blocked or empty response, and when it stops a model that repeats itself. If the token
+// limit cut the first response, the only sign is that no tool was used.
 func (r *geminiReader) Result(exit int) Result {
 	end, code, status := r.end, exitCode(exit), geminiStatus(exit)
 	if status != nil {
@@ -174,8 +175,8 @@ func (r *geminiReader) Result(exit int) Result {
 	return r.ended(res, "gemini", exit, answered(res.Usage), tools != nil && *tools == 0)
 }
 
-// geminiCount returns the tokens of one model. Input includes cached tokens; output has only candidates. The
-// total includes thoughts and tool prompts, which are not reported separately.
+// geminiCount returns the tokens of one model. Input includes cached tokens; output has only
+// candidates. The total includes thoughts and tool prompts, which are not reported separately.
 func geminiCount(t figures) tokens.Count {
 	return tokens.Count{
 		Input: t.of("input_tokens"), Candidates: t.of("output_tokens"), Cached: t.of("cached"), Total: t.of("total_tokens"),
@@ -187,8 +188,8 @@ var geminiExits = map[int]string{
 	41: "no usable login or key", 42: "no prompt reached it", 53: "too many turns", 55: "the folder is not trusted",
 }
 
-// geminiStatus returns the HTTP status of a refused request, from the exit code, which is the status modulo
-// 256.
+// geminiStatus returns the HTTP status of a refused request, from the exit code, which is the
+// status modulo 256.
 func geminiStatus(exit int) *int64 {
 	status := int64(exit) + 256
 	if slices.Contains([]int64{400, 401, 403, 404, 429, 500, 502, 503, 504}, status) {
@@ -197,8 +198,8 @@ func geminiStatus(exit int) *int64 {
 	return nil
 }
 
-// geminiSigns distinguish a refused key from a prompt that is too long, which have the same status. The CLI
-// retries for minutes if the provider is unavailable.
+// geminiSigns distinguish a refused key from a prompt that is too long, which have the same status.
+// The CLI retries for minutes if the provider is unavailable.
 var (
 	geminiSigns = []sign{
 		{outcome.Refused, []string{"api key not valid", "api_key_invalid", "no usable login or key"}},

@@ -34,8 +34,8 @@ func transcript(all []Message) string {
 	return b.String()
 }
 
-// TestMessagesOfSamples checks the messages of each real output: s for text, c for a tool call, r for
-// a result. Outputs without a response of a model have no messages.
+// TestMessagesOfSamples checks the messages of each real output: s for text, c for a tool call, r
+// for a result. Outputs without a response of a model have no messages.
 func TestMessagesOfSamples(t *testing.T) {
 	want := map[string]string{
 		"gemini/fail-e500_after-streamjson": "c", "gemini/fail-maxturns-streamjson": "crcrcr", "gemini/loopdetected-streamjson": "crcrcrcr",

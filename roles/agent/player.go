@@ -132,8 +132,8 @@ func (p *Player) step(ctx context.Context, s Step) error {
 	return nil
 }
 
-// write writes text to a file, with the additional flag how, and creates missing folders. Without a mode it
-// keeps the mode of an existing file, and uses 0644 for a new one.
+// write writes text to a file, with the additional flag how, and creates missing folders. Without a
+// mode it keeps the mode of an existing file, and uses 0644 for a new one.
 func write(root *os.Root, name, text string, how int, mode string) error {
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
@@ -186,15 +186,15 @@ func (p *Player) copyLines(r io.Reader) {
 	}
 }
 
-// printLine is the length of the lines of a print step, and printFrame the part of it without the filling,
-// with the line end.
+// printLine is the length of the lines of a print step, and printFrame the part of it without the
+// filling, with the line end.
 const (
 	printLine  = 1024
 	printFrame = len(`{"type":"output","text":"line 000000000001 "}`) + 1
 )
 
-// print writes size bytes as numbered records, so that a missing one is noticed. The last record has the
-// rest, or the minimum length.
+// print writes size bytes as numbered records, so that a missing one is noticed. The last record
+// has the rest, or the minimum length.
 func (p *Player) print(size int64) {
 	out := bufio.NewWriterSize(p.Out, outputLine)
 	for n := 1; size > 0; n++ {
