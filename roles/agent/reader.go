@@ -25,8 +25,8 @@ const (
 	maxReason = 400
 )
 
-// follower has the common parts of the readers of CLIs. Each line is a JSON record, or text that the CLI or
-// its children print.
+// follower has the common parts of the readers of CLIs. Each line is a JSON record, or text that
+// the CLI or its children print.
 type follower struct {
 	session string
 	tools   int  // number of uses
@@ -35,8 +35,8 @@ type follower struct {
 	messages
 }
 
-// record reads one line into rec and reports whether it is a record. It ignores fields with an unexpected
-// type, which another version of the CLI may have.
+// record reads one line into rec and reports whether it is a record. It ignores fields with an
+// unexpected type, which another version of the CLI may have.
 func (f *follower) record(line []byte, cut bool, rec interface{ when() string }) bool {
 	f.cut = f.cut || cut
 	if cut || len(line) == 0 || line[0] != '{' {
@@ -78,8 +78,8 @@ func (f *follower) noRecord(name, exit string) string {
 	return fmt.Sprintf("%s ended without a result record, with %s", name, exit)
 }
 
-// ended completes a result. If r has no reason yet, a call fails by its exit code, if no model responded, or
-// if it used no tool.
+// ended completes a result. If r has no reason yet, a call fails by its exit code, if no model
+// responded, or if it used no tool.
 func (f *follower) ended(r Result, name string, exit int, answered, toolless bool) Result {
 	r.Session, r.Said, r.Toolless = f.session, f.said(), toolless
 	switch {
@@ -131,8 +131,8 @@ func (f figures) of(names string) *int64 {
 	return nil
 }
 
-// with returns the figures after a later report. It keeps the earlier figure if the later one is missing
-// or 0.
+// with returns the figures after a later report. It keeps the earlier figure if the later one is
+// missing or 0.
 func (f figures) with(later figures) figures {
 	all := maps.Clone(f)
 	if all == nil {
@@ -183,8 +183,8 @@ func plus(all ...*int64) *int64 {
 	return &sum
 }
 
-// count is a number of tokens or calls in an agent's output. n is nil for anything but a non-negative whole
-// number.
+// count is a number of tokens or calls in an agent's output. n is nil for anything but a
+// non-negative whole number.
 type count struct{ n *int64 }
 
 // UnmarshalJSON never fails, so that an invalid figure does not hide the rest of the record.
@@ -196,8 +196,8 @@ func (c *count) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// label returns an agent's text as one safe line: without control characters, invisible characters and line
-// ends, at most limit runes.
+// label returns an agent's text as one safe line: without control characters, invisible characters
+// and line ends, at most limit runes.
 func label(s string, limit int) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "�"), func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsGraphic(r)
@@ -219,8 +219,8 @@ func action(verb, object string) string {
 // maxSaid is the maximum length of the text to keep, in bytes.
 const maxSaid = 1 << 20
 
-// speech collects an agent's text. The answer is the text after the last use of a tool or, without such a text,
-// the text before it.
+// speech collects an agent's text. The answer is the text after the last use of a tool or, without
+// such a text, the text before it.
 type speech struct {
 	now    strings.Builder
 	before string
@@ -245,12 +245,13 @@ func (s *speech) said() string {
 	return s.before
 }
 
-// Message is a text or an action in an agent's output. It proves nothing, and it must be sanitized before it
-// is printed.
+// Message is a text or an action in an agent's output. It proves nothing, and it must be sanitized
+// before it is printed.
 type Message struct {
 	Kind MessageKind
 	Time time.Time // zero if unknown
-	// Text is the agent's text, a tool call in one line, or the failure of a result, "" for success.
+	// Text is the agent's text, a tool call in one line, or the failure of a result, "" for
+	// success.
 	Text string
 	// Detail has the arguments of a tool call or the output of a result.
 	Detail string

@@ -17,8 +17,8 @@ var (
 	repeats = strings.Fields("delta update message_start turn_start turn_end agent_end")
 )
 
-// read returns the messages of a JSON record in a common form: text, tool calls and their results. It
-// returns nothing for another form.
+// read returns the messages of a JSON record in a common form: text, tool calls and their results.
+// It returns nothing for another form.
 func (r *customReader) read(rec map[string]any) []Message {
 	kind := textAt(rec, "type")
 	if slices.ContainsFunc(repeats, func(word string) bool { return strings.Contains(kind, word) }) {

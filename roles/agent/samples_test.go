@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sampled is an output of a real CLI against a stub, its exit code, and the expected result. A sample
-// of "" printed nothing.
+// sampled is an output of a real CLI against a stub, its exit code, and the expected result. A
+// sample of "" printed nothing.
 type sampled struct {
 	sample  string
 	exit    int

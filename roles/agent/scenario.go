@@ -26,8 +26,8 @@ type Scenario struct {
 	Calls   []ScriptCall `yaml:"calls" json:"calls"`
 }
 
-// ScriptCall defines the actions of one call. Phase, Iteration and Attempt are 0 for any value; Pick sets them
-// to the values of the call.
+// ScriptCall defines the actions of one call. Phase, Iteration and Attempt are 0 for any value;
+// Pick sets them to the values of the call.
 type ScriptCall struct {
 	Role      string        `yaml:"role" json:"role"`
 	Phase     int           `yaml:"phase" json:"phase,omitempty"`
@@ -44,8 +44,8 @@ type ScriptCall struct {
 	Session string `yaml:"-" json:"session,omitempty"`
 }
 
-// Step is one action: one of Say, Write, Append, Delete, Run, Sleep, Print, Raw and Report. Text, From, Mode and
-// Expect are options of some of them.
+// Step is one action: one of Say, Write, Append, Delete, Run, Sleep, Print, Raw and Report. Text,
+// From, Mode and Expect are options of some of them.
 type Step struct {
 	// Say is a line of text.
 	Say *string `yaml:"say" json:"say,omitempty"`
@@ -95,7 +95,8 @@ const (
 	EndHang   End = "hang"   // the agent waits until it is stopped
 )
 
-// Requests returns the reported number of model requests: at least one per model, and one without usage.
+// Requests returns the reported number of model requests: at least one per model, and one without
+// usage.
 func (c ScriptCall) Requests() int64 {
 	var n int64
 	for _, u := range c.Usage {
@@ -104,7 +105,8 @@ func (c ScriptCall) Requests() int64 {
 	return max(n, 1)
 }
 
-// Pick returns the first call that matches a role, phase, iteration and attempt, with these values set.
+// Pick returns the first call that matches a role, phase, iteration and attempt, with these values
+// set.
 func (s Scenario) Pick(role string, phase, iteration, attempt int) (ScriptCall, bool) {
 	fits := func(want, have int) bool { return want == 0 || want == have }
 	for _, c := range s.Calls {
@@ -119,8 +121,9 @@ func (s Scenario) Pick(role string, phase, iteration, attempt int) (ScriptCall, 
 // maxText is the maximum size of a file in From, in bytes.
 const maxText = 8 << 20
 
-// Resolve replaces From by the text of the file, in all steps. Files are relative to dir, the folder of the
-// scenario. It fails if a file is a link, not regular, larger than maxText or not UTF-8.
+// Resolve replaces From by the text of the file, in all steps. Files are relative to dir, the
+// folder of the scenario. It fails if a file is a link, not regular, larger than maxText or not
+// UTF-8.
 func (c ScriptCall) Resolve(dir string) (ScriptCall, error) {
 	c.Steps = slices.Clone(c.Steps)
 	for i := range c.Steps {
@@ -150,8 +153,8 @@ type Values struct {
 // timeLayout is the format of the UTC time in a report's name.
 const timeLayout = "20060102T150405Z"
 
-// Fill replaces {{phase}}, {{iteration}}, {{step}}, {{time}} and {{app_url}} by the values. It keeps other
-// words in braces, which programs may use.
+// Fill replaces {{phase}}, {{iteration}}, {{step}}, {{time}} and {{app_url}} by the values. It
+// keeps other words in braces, which programs may use.
 func (v Values) Fill(text string) string {
 	return strings.NewReplacer(
 		"{{phase}}", strconv.Itoa(v.Phase),
@@ -179,7 +182,8 @@ func Parse(name string, data []byte) (s Scenario, err error) {
 	return s, nil
 }
 
-// ParseCall reads the call that abl passes to the scripted agent, as JSON. Parse has already checked it.
+// ParseCall reads the call that abl passes to the scripted agent, as JSON. Parse has already
+// checked it.
 func ParseCall(name string, data []byte) (c ScriptCall, err error) {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return ScriptCall{}, fmt.Errorf("%s: not a call of a scenario: %w", name, err)
@@ -246,8 +250,8 @@ func (s Step) keys() []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Kind returns the action of a step: say, write, append, delete, run, sleep, print, raw or report. It returns
-// "" for a step without an action or with several.
+// Kind returns the action of a step: say, write, append, delete, run, sleep, print, raw or report.
+// It returns "" for a step without an action or with several.
 func (s Step) Kind() string {
 	kinds := slices.DeleteFunc(s.keys(), func(key string) bool { return extras[key] != "" })
 	if len(kinds) != 1 {

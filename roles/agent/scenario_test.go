@@ -212,8 +212,8 @@ func roundTrip(t *testing.T, s Scenario) {
 
 func TestRoundTrip(t *testing.T) { roundTrip(t, full(t)) }
 
-// FuzzParse checks that no input causes a panic, and that accepted scenarios stay in the workspace and
-// reach the agent unchanged.
+// FuzzParse checks that no input causes a panic, and that accepted scenarios stay in the workspace
+// and reach the agent unchanged.
 func FuzzParse(f *testing.F) {
 	data, err := os.ReadFile("testdata/full.yaml")
 	if err != nil {

@@ -20,9 +20,9 @@ const scenarioFile = "scenario.json"
 // ErrNoCall means that a scenario has no entry for a call.
 var ErrNoCall = errors.New("the scenario has no entry for this call")
 
-// Scripted returns the offline agent: abl's helper plays the steps of a scenario in the container, so that a
-// phase needs no model and no key. dir is the folder of the scenario, with its texts. Commands of the
-// scenario may access the provider served, which may be zero.
+// Scripted returns the offline agent: abl's helper plays the steps of a scenario in the container,
+// so that a phase needs no model and no key. dir is the folder of the scenario, with its texts.
+// Commands of the scenario may access the provider served, which may be zero.
 func Scripted(s Scenario, dir string, served Provider) Agent {
 	return Agent{
 		Name: ScriptedName, Image: "tools", DefaultModel: ScriptedName, Provider: served,
@@ -31,7 +31,8 @@ func Scripted(s Scenario, dir string, served Provider) Agent {
 	}
 }
 
-// command returns the command that plays the scenario's entry for a call. It fails without an entry.
+// command returns the command that plays the scenario's entry for a call. It fails without an
+// entry.
 func (s Scenario) command(dir string, c Call) (Command, error) {
 	call, ok := s.Pick(c.Role, c.Phase, c.Iteration, c.Attempt)
 	if !ok {
@@ -51,8 +52,8 @@ func (s Scenario) command(dir string, c Call) (Command, error) {
 	}, err
 }
 
-// Record is a line of JSON on the scripted agent's standard output. Readers ignore other lines, which a raw
-// step prints.
+// Record is a line of JSON on the scripted agent's standard output. Readers ignore other lines,
+// which a raw step prints.
 type Record struct {
 	Type string `json:"type"` // one of the Record constants
 
