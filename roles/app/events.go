@@ -239,8 +239,8 @@ func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 	return ends, nil
 }
 
-// overgrown returns why abl ended an app's container for its size, "" if it did not.
-func overgrown(dir string) (string, error) {
+// sizeReason returns why abl ended an app's container for its size, "" if it did not.
+func sizeReason(dir string) (string, error) {
 	over, ended, err := roles.Read[string](roles.Record{Dir: dir}, overFile)
 	if !ended {
 		return "", err

@@ -84,7 +84,7 @@ func restoreFresh(ctx context.Context, s *Project, unfetched func(*Project, erro
 	if s.remote != nil && x.tip == s.remote.Ref(stateRef) { // fetchState restored it, unless no phase in it has begun
 		return nil
 	}
-	return pullAndSay(ctx, s)
+	return pullAndPrint(ctx, s)
 }
 
 // pullAndPrint pulls under the project's lock and prints the result.
