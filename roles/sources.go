@@ -15,7 +15,7 @@ import (
 
 // ErrSource means that a path of this machine is not the file or directory that abl created for a
 // container. An engine follows links as root.
-var ErrSource = errors.New("cannot show this to a container")
+var ErrSource = errors.New("cannot mount this in a container")
 
 // CheckSources checks the sources of mounts right before a container is created. They must be real
 // directories below the project, without a link in their path, and none inside of another. The

@@ -47,7 +47,7 @@ type upstreamPhase struct {
 	events []state.Event
 }
 
-func newClimate(t *testing.T, api wireAPI, upstream string) *upstreamPhase {
+func newUpstreamPhase(t *testing.T, api wireAPI, upstream string) *upstreamPhase {
 	c := &upstreamPhase{Plant: play.NewPlant(t), api: api, asks: 1, clock: time.Now(), places: map[string]string{}, stops: map[string]func(){}}
 	c.Easy = true
 	c.vars = agent.Provider{API: api.name, KeyVar: api.keyVar, BaseVar: api.baseVar}
@@ -67,7 +67,7 @@ func newClimate(t *testing.T, api wireAPI, upstream string) *upstreamPhase {
 // run runs the phase like abl phase 1, without waiting.
 func (c *upstreamPhase) run() (state.Phase, error) {
 	return play.Phase{
-		Root: c.Dir, Engine: c.Engine, Change: c.give,
+		Root: c.Dir, Engine: c.Engine, Change: c.change,
 		Out: state.Func(func(e state.Event) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -89,8 +89,8 @@ func (c *upstreamPhase) clears() {
 	}
 }
 
-// give puts a gateway between the Builder and its provider.
-func (c *climate) give(role roles.Role, boxes *boundary.Boxes, p *orchestrator.Player) {
+// change puts a gateway between the Builder and its provider.
+func (c *upstreamPhase) change(role roles.Role, boxes *boundary.Boxes, p *orchestrator.Player) {
 	if role.Name != roles.Builder.Name {
 		return
 	}

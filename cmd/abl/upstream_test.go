@@ -256,7 +256,7 @@ func TestHostileUpstream(t *testing.T) {
 			if w.place != nil {
 				s.Config.Handler = provider(w.api, 0, nil)
 			}
-			c := newClimate(t, w.api, s.URL)
+			c := newUpstreamPhase(t, w.api, s.URL)
 			c.asks = max(w.asks, 1)
 			if w.limits != nil {
 				w.limits(c)
@@ -362,7 +362,7 @@ func TestAnUnansweredRequestIsUnknown(t *testing.T) {
 	api.body = `{"generationConfig":{"maxOutputTokens":1000}}`
 	s := httptest.NewServer(provider(api, 1, plays(modelserver.Reset)))
 	t.Cleanup(s.Close)
-	c := newClimate(t, api, s.URL)
+	c := newUpstreamPhase(t, api, s.URL)
 	if r, err := c.run(); err != nil || r.Status != state.Passed {
 		t.Fatalf("%+v, %v", r, err)
 	}

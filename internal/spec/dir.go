@@ -71,7 +71,7 @@ func (s Set) Keep(n int) error {
 		return nil
 	}
 	if err := hostfs.Write(s.path(IDFile), []byte(text), 0o644); err != nil {
-		return fmt.Errorf("cannot keep the ids of the contracts: %w", err)
+		return fmt.Errorf("cannot save the ids of the contracts: %w", err)
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ func TestFaultsOfACall(t *testing.T) {
 		{"the-outage-budget-is-less", 5 * time.Second, []end{
 			{away(1000), "generate.2 after 2s"}, {away(1000), "generate.3: the provider is unavailable: 503; another wait of 4s does not fit, after 4s (loop.outage_budget is 5s); come back after 1970-01-01 00:00:04 UTC"},
 		}},
-		{"payment-required", time.Hour, []end{{Happened{Fault: fault{Class: outcome.Quota, What: "no credit", Paid: true}, SpentMS: 1000}, "generate.2: the provider wants a payment or a change of the account: no credit"}}},
+		{"payment-required", time.Hour, []end{{Happened{Fault: fault{Class: outcome.Quota, What: "no credit", Paid: true}, SpentMS: 1000}, "generate.2: the provider requires a payment or a change of the account: no credit"}}},
 		{"the-key-is-refused", time.Hour, []end{{Happened{Fault: fault{Class: outcome.Refused, What: "GEMINI_API_KEY is refused: 401"}}, "generate.2: the provider refused the login: GEMINI_API_KEY is refused: 401"}}},
 		{"the-budget-is-reached", time.Hour, []end{{Happened{Fault: fault{Class: outcome.OverBudget, What: "5 of 5"}}, "generate.2: the budget is reached: 5 of 5"}}},
 		{"the-prompt-becomes-too-long-twice", time.Hour, []end{

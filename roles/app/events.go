@@ -161,7 +161,7 @@ func (a *App) EndedBy(ctx context.Context, key string, asked bool) (why string, 
 	}
 	for _, svc := range a.Services {
 		if name := a.Name(boundary.PlaceService + svc.Name); a.Gone(ctx, name) {
-			return name + " ended, a service of the app's", nil
+			return "the app's service " + name + " ended", nil
 		}
 	}
 	return EndedFromOutside(ctx, a.Boxes, a.box(), a.dir(key), asked)

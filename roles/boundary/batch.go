@@ -182,7 +182,7 @@ func (s *Boxes) EndedFromOutside(ctx context.Context, name string, asked bool) (
 	case !said:
 		why = fmt.Sprintf("%s was killed (exit code %d)", name, st.ExitCode)
 	case asked && end.Stopped:
-		why = name + " was asked to end"
+		why = name + " was stopped by a signal"
 	}
 	return why, nil
 }

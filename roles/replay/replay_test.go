@@ -79,7 +79,7 @@ func TestReplayFaults(t *testing.T) {
 		{"its container is stopped", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			s.Engine.Print(b.Name, `{"exit":143,"signal":"SIGTERM","stopped":true}`+"\n")
 			return sandbox.Exit{Code: 143}
-		}, "was asked to end", false},
+		}, "was stopped by a signal", false},
 		{"it runs out of memory", func(*testing.T, *target, sandbox.Box) sandbox.Exit {
 			return sandbox.Exit{Code: 1, OOMKilled: true}
 		}, "out of memory (limits.memory)", false},

@@ -120,7 +120,7 @@ func forbidden(err error) bool {
 // rules returns the rules in order; the first that matches decides. Errors of the environment come
 // last, since a user's mistake may wrap an error of a file.
 func rules() []rule {
-	const room = "make room on the disk, then run the same command again"
+	const room = "free disk space, then run the same command again"
 	return []rule{
 		is(Person, "check whether another abl works here; if none does, run the same command again", hostfs.ErrLost),
 		is(Person, "abl left your changes alone; run the same command with --take-mine to commit them as yours and "+

@@ -251,13 +251,13 @@ func (a adoption) merge(ctx context.Context, theirs, name string) (string, error
 			name, err))
 		return "", nil
 	case errors.Is(err, git.ErrConflict):
-		what := fmt.Errorf("cannot take in what is new on %s: %w", name, err)
+		what := fmt.Errorf("cannot merge the new commits of %s: %w", name, err)
 		return "", exit.With(exit.Person, what, git.ByHand(a.Paths.Rel(a.Paths.Src),
 			theirs)+"; then run the same command again")
 	case err != nil:
 		return "", err
 	}
-	a.note(fmt.Sprintf("%s has new commits; %s takes them in, at %.12s", name, Branch(a.phase), merged.Hash))
+	a.note(fmt.Sprintf("%s has new commits; merged into %s at %.12s", name, Branch(a.phase), merged.Hash))
 	if left {
 		err = orchestrator.KeepLeft(ctx, a.Paths, a.repo)
 	}

@@ -120,7 +120,7 @@ func AutoPublish(ctx context.Context, s *Project) error {
 	return err
 }
 
-// bring moves the refs of phases, tests and state in the user's repository to what was built.
+// bring moves the refs of phases, tests and state in the user's repository to the results of the phases.
 func (x exchange) bring(ctx context.Context, phases []int) (all []Published, err error) {
 	receive := func(from *git.Repo, ref, commit string) {
 		if err == nil && commit != "" {

@@ -26,7 +26,7 @@ func Restored(do Action) Action {
 // one. It restores a fresh clone as Restored does, and pulls a newer state that was fetched. It fails if a
 // phase would be paid for a second time.
 func Continued(do Action) Action {
-	run := takenIn(do)
+	run := withPull(do)
 	return func(ctx context.Context, s *Project) error {
 		if s.Conf.Remote.Name != "" && !s.In.Bool("dry-run") {
 			defer s.unlock()
@@ -38,8 +38,8 @@ func Continued(do Action) Action {
 	}
 }
 
-// takenIn returns a command that first takes in what was fetched.
-func takenIn(do Action) Action {
+// withPull returns a command that first pulls the fetched state.
+func withPull(do Action) Action {
 	return restored(func(ctx context.Context, s *Project) error {
 		if err := pullNewer(ctx, s); err != nil {
 			return err
