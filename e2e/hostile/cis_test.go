@@ -320,7 +320,7 @@ app:
 func TestBenchmarkFailsForAPlainContainer(t *testing.T) {
 	lab.Long(t)
 	s := newScene(t, usual)
-	id := docker(t, "create", "--label", "abl.project=test-hostile", "--privileged", "-v", "/etc:/etc2:shared",
+	id := docker(t, "create", "--label", "abl.project=test-hostile", "--label", "abl.kind=listener", "--privileged", "-v", "/etc:/etc2:shared",
 		"-p", "80", "--pid", "host", "--ipc", "host", "--uts", "host",
 		"--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined", "--security-opt", "label=disable", "--restart", "always", "--device", "/dev/null",
 		"-v", engineSocket+":/s", "--userns", "host", "--cgroupns", "host", "--link", s.linked(t), "--group-add", "1", "--shm-size", "1g", "--health-cmd", "true", s.toolsImage(), "true")
