@@ -74,7 +74,7 @@ enter() {
   umount -l /old
   ip link set lo up
   until ip link show eth0 >/dev/null 2>&1; do sleep 0.1; done
-  ip address add "$there/24" dev eth0
+  ip address add "$there/30" dev eth0
   ip link set eth0 up
   /usr/sbin/sshd -D -f "$dir/sshd_config" >>"$dir/sshd.log" 2>&1 &
   echo $! >"$dir/sshd.pid"
@@ -103,7 +103,7 @@ up() {
   echo $! >"$dir/pid"
   until [ "$(readlink "/proc/$(cat "$dir/pid")/ns/net")" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.1; done
   ip link add "$link" type veth peer name eth0 netns "$(cat "$dir/pid")"
-  ip address add "$here/24" dev "$link"
+  ip address add "$here/30" dev "$link"
   ip link set "$link" up
   for _ in $(seq 300); do
     if (tcp; docker version >/dev/null 2>&1); then load; return; fi
@@ -129,9 +129,9 @@ run() {
 
 down() {
   if [ -s "$dir/pid" ]; then
-    (tcp; docker ps -aq | xargs -r docker rm -f >/dev/null) || true
+    (tcp; timeout 60 docker ps -aq | timeout 60 xargs -r docker rm -f >/dev/null) || true
     kill -TERM "$(cat "$dir/pid")" 2>/dev/null || true
-    while kill -0 "$(cat "$dir/pid")" 2>/dev/null; do sleep 0.1; done
+    timeout 60 tail --pid="$(cat "$dir/pid")" -f /dev/null || kill -KILL "$(cat "$dir/pid")" 2>/dev/null || true
     kill -TERM "$(cat "$dir/sshd.pid")" 2>/dev/null || true
   fi
   ip link delete "$link" 2>/dev/null || true
