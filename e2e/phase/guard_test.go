@@ -55,7 +55,7 @@ func TestHistoryMovesWhileTheBuilderWorks(t *testing.T) {
 		if r.Code != 9 {
 			t.Fatalf("got exit %d, want 9: %s", r.Code, r.Stderr)
 		}
-		wants(t, "the output", r.Stderr, "refs/heads/trunk", was, mine, "p1-build-1.1 is kept",
+		wants(t, "the output", r.Stderr, "refs/heads/trunk", was, mine, "p1-build-1.1 is saved",
 			".abl/logs/calls/p1-build-1.1/history.json")
 		if got := p.Git("src", "rev-parse", "HEAD"); got != mine {
 			t.Errorf("got HEAD %s", got)
@@ -92,7 +92,7 @@ func TestGitChangesWhileTheVerifierWorks(t *testing.T) {
 	if r.Code != 9 {
 		t.Fatalf("got exit %d, want 9: %s", r.Code, r.Stderr)
 	}
-	wants(t, "the output", r.Stderr, "alternates", "p1-verify-1.1 is kept")
+	wants(t, "the output", r.Stderr, "alternates", "p1-verify-1.1 is saved")
 	if err := os.Remove(filepath.Join(p.Dir, alternates)); err != nil {
 		t.Fatal(err)
 	}
