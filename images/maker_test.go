@@ -88,6 +88,17 @@ func TestEnsureBuildsOnlyChangedImages(t *testing.T) {
 		Agent:     Tools,
 		Toolchain: toolchain.Set{Go: "1.26.10", Node: "24", Python: "3.13"},
 	}, "node-24.21.0 python-3.13 run-python-3.13")
+	ensure(Want{Agent: Tools, Toolchain: toolchain.Set{Rust: "1.85", Java: "17"}}, "rust-1.85 java-17 run-java-17")
+	for i, want := range []map[string]string{
+		{"TOOL_VERSION": "1.85", "TOOL_SUITE": "trixie", "TOOL_PACKAGES": "cargo rustc", "TOOL_CHECK": "rustc --version"},
+		{"TOOL_VERSION": "17", "TOOL_SUITE": "", "TOOL_PACKAGES": "openjdk-17-jdk-headless maven", "TOOL_CHECK": "mvn --version"},
+	} {
+		for name, value := range want {
+			if got := e.args[e.built[i]][name]; got != value {
+				t.Errorf("%s of %s: got %q, want %q", name, e.built[i], got, value)
+			}
+		}
+	}
 	ensure(Want{Agent: Tools}, "run-tools")
 	ensure(Want{Agent: Tools, Toolchain: toolchain.Set{Node: "22"}}, "")
 	ensure(Want{Agent: Tools, Toolchain: toolchain.Set{Go: "1.26.1"}}, "go-1.26.1 run-go-1.26.1")

@@ -107,7 +107,7 @@ func agentRecipe(agent, version, tools, arch string) recipe {
 // toolRecipe returns the recipe of a layer with a tool of a project. The layer is below the agents,
 // so that images of agents, apps and other projects share it.
 func toolRecipe(t toolchain.Tool, below, arch string) recipe {
-	r := recipe{parent: below, network: true, files: embedded(t.Name)}
+	var r recipe
 	switch t.Name {
 	case "go":
 		r = fetching(t.Name, below, map[string]string{
@@ -116,7 +116,9 @@ func toolRecipe(t toolchain.Tool, below, arch string) recipe {
 	case "node":
 		r = fetching(t.Name, below, map[string]string{"NODE_PACKAGE": nodePackage(t.Version, arch)})
 	default:
-		r.args = map[string]string{"PYTHON_VERSION": t.Version, "PYTHON_SUITE": t.Suite}
+		r = recipe{parent: below, network: true, files: embedded("debian"), args: map[string]string{
+			"TOOL_VERSION": t.Version, "TOOL_SUITE": t.Suite, "TOOL_PACKAGES": t.Packages, "TOOL_CHECK": t.Check,
+		}}
 	}
 	r.name = t.Name + "-" + t.Version
 	return r.sealed(arch)

@@ -56,7 +56,8 @@ func TestRecipesOfEveryArchitecture(t *testing.T) {
 	refs := map[string]bool{}
 	for arch, npm := range map[string]string{"amd64": "x64", "arm64": "arm64"} {
 		for _, agent := range Agents() {
-			c, err := layersFor(seen{arch: arch}, Want{Agent: agent, Toolchain: toolchain.Set{Go: "1.26", Node: "24", Python: "3.13"}})
+			set := toolchain.Set{Go: "1.26", Node: "24", Python: "3.13", Rust: "1.85", Java: "21"}
+			c, err := layersFor(seen{arch: arch}, Want{Agent: agent, Toolchain: set})
 			if err != nil {
 				t.Fatalf("%s on %s: %v", agent, arch, err)
 			}

@@ -15,6 +15,7 @@ import (
 	"abl/cmd/internal/view"
 	"abl/images"
 	"abl/internal/state"
+	"abl/internal/toolchain"
 	"abl/internal/wording"
 	"abl/roles/environment"
 )
@@ -45,9 +46,9 @@ func imagesCommand() cli.Command {
 				Name: "prune", Usage: "delete images that no project on this machine used for 30 days", Run: onEngine(pruneImages),
 			},
 			{
-				Name: "remove", Args: "[NAME...]", Values: append(images.Agents(), "go", "image", "node", "npm",
-					"python"), Run: onEngine(removeImages),
-				Usage: "remove images from the engine (default: all)",
+				Name: "remove", Args: "[NAME...]", Run: onEngine(removeImages),
+				Values: slices.Concat(images.Agents(), toolchain.Names(), []string{"image", "npm"}),
+				Usage:  "remove images from the engine (default: all)",
 			},
 		},
 	}

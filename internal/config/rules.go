@@ -100,6 +100,8 @@ var rules = []rule{
 	{"toolchain.go", knows("go"), wantLines("go", ", or in full such as 1.26.1"), otherVersion},
 	{"toolchain.node", knows("node"), wantLines("node", ", or in full such as 24.9.0"), otherVersion},
 	{"toolchain.python", knows("python"), wantLines("python", ", which are Debian's"), otherVersion},
+	{"toolchain.rust", knows("rust"), wantLines("rust", ", which is Debian's"), otherVersion},
+	{"toolchain.java", knows("java"), wantLines("java", ", which are Debian's"), otherVersion},
 	{"agents.NAME", like(`[a-z][a-z0-9-]{0,30}`), "a name of lower-case letters, digits and -", ""},
 	{"agents.*.login", orNothing(oneOf("key", "token", "plan", "mantle", "foundry", "azure")),
 		"key, token, plan, mantle, foundry or azure", "docs/providers.md has the logins of each agent"},
@@ -146,7 +148,7 @@ var gatewaysHeaders = strings.Fields("authorization x-api-key x-goog-api-key api
 
 const maxPort = 65535
 
-const otherVersion = "another version can be installed by images.builder.dockerfile"
+const otherVersion = "images.builder.dockerfile can install another version (docs/toolchains.md)"
 
 // knows reports whether abl has a version of a tool.
 func knows(tool string) func(string) bool {

@@ -3,6 +3,8 @@ package detect
 import (
 	"slices"
 	"strings"
+
+	"abl/internal/toolchain"
 )
 
 // java reads the builds of Maven and Gradle.
@@ -20,7 +22,7 @@ func (j java) load() {
 		j.loadMaven()
 		return
 	}
-	j.needs(j.src(j.first(gradleFiles), ""), j.jdk())
+	j.gradleVersion()
 	if from := j.src("gradlew", ""); j.has("gradlew") {
 		j.install(from, "GRADLE_USER_HOME=.gradle-home "+gradlew+"assemble", gradleHosts, ".gradle-home build")
 		j.set("app.env.GRADLE_USER_HOME", "/workspace/src/"+j.at(".gradle-home"), from)
@@ -28,39 +30,43 @@ func (j java) load() {
 }
 
 func (j java) loadMaven() {
-	from, jdk := j.src("pom.xml", ""), "default-jdk-headless"
-	want := capture(`<(?:java\.version|maven\.compiler\.release|release)>\s*(\d+)`, j.text("pom.xml"))
-	if atoi(want) > 21 {
-		jdk = "openjdk-25-jdk-headless"
-	}
-	if atoi(want) > 25 {
-		j.lacks("pom.xml", "Java", want, "21 and 25")
-	}
-	j.needs(from, jdk+" maven")
+	from := j.src("pom.xml", "")
+	j.version(capture(`<(?:java\.version|maven\.compiler\.release|release)>\s*(\d+)`, j.text("pom.xml")), from)
 	j.install(from, maven+"-DskipTests package", "maven", ".m2 target")
 }
 
-// jdk returns the package of the Java that the build asks for, or of the newest one that its version
-// of Gradle runs on.
-func (j java) jdk() string {
-	file := j.first(gradleFiles)
-	switch want := capture(`JavaLanguageVersion\.of\((\d+)\)`, j.text(file)); want {
-	case "":
-	case "17", "21", "25":
-		return "openjdk-" + want + "-jdk-headless" // Gradle accepts no other
+// version chooses the oldest Java that compiles for the version that the build names, "" for none.
+func (j java) version(named string, from Source) {
+	if named == "" {
+		j.note("toolchain.java", "21", from, "no file names a version")
+		return
+	}
+	for _, line := range toolchain.Lines("java") {
+		if atoi(line) >= atoi(named) {
+			named = line
+			break
+		}
+	}
+	j.choose("java", []wanted{{named, from}})
+}
+
+// gradleVersion chooses the Java that the build asks for, or one that its version of Gradle runs on.
+func (j java) gradleVersion() {
+	from := j.src(j.first(gradleFiles), "")
+	if named := capture(`(?:JavaLanguageVersion\.of|jvmToolchain)\((\d+)\)`, j.text(j.first(gradleFiles))); named != "" {
+		j.choose("java", []wanted{{named, from}}) // Gradle accepts no other
+		return
+	}
+	const wrapper = "gradle/wrapper/gradle-wrapper.properties"
+	gradle := capture(`gradle-(\d+\.\d+)`, j.text(wrapper))
+	switch version := numbers(gradle); {
+	case gradle == "" || slices.Compare(version, []int{8, 5}) >= 0:
+		j.version("", from)
+	case slices.Compare(version, []int{7, 3}) >= 0:
+		j.note("toolchain.java", "17", j.src(wrapper, ""), "Gradle "+gradle+" runs on it")
 	default:
-		j.forbid("app.command", j.at(file)+" asks for Java "+want+", and Debian has 17, 21 and 25 (docs/toolchains.md)")
+		j.ask("toolchain.java", j.at(wrapper)+" has Gradle "+gradle+", which runs on no Java that abl has (docs/toolchains.md)")
 	}
-	file = "gradle/wrapper/gradle-wrapper.properties"
-	want := capture(`gradle-(\d+\.\d+)`, j.text(file))
-	switch version := numbers(want); {
-	case want == "" || slices.Compare(version, []int{8, 5}) >= 0:
-		return "default-jdk-headless"
-	case slices.Compare(version, []int{7, 3}) < 0:
-		j.forbid("app.command",
-			j.at(file)+" has Gradle "+want+", which does not run on any Java in Debian 12 or 13 (docs/toolchains.md)")
-	}
-	return "openjdk-17-jdk-headless"
 }
 
 func (j java) find() {

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"abl/internal/toolchain"
 )
 
 // rust reads the packages of Cargo.
@@ -32,7 +34,6 @@ func (r *rust) load() {
 			r.deps[name] = r.src("dependencies." + name)
 		}
 	}
-	r.needs(r.src(""), "cargo rustc gcc libc6-dev")
 	r.creates("target")
 	r.version()
 	locked, file := "", "Cargo.toml"
@@ -46,16 +47,16 @@ func (r *rust) load() {
 	r.set("app.env.CARGO_HOME", "/workspace/src/"+r.at(".cargo-home"), from)
 }
 
-// debianRust is the Rust of Debian 13.
-var debianRust = []int{1, 85}
-
-// version reports a version that Debian does not have.
+// version chooses the toolchain. Rust compiles packages for older versions, and Debian's ignores the
+// channel of rust-toolchain.
 func (r *rust) version() {
+	var all []wanted
 	for file := range strings.FieldsSeq("rust-toolchain.toml rust-toolchain Cargo.toml") {
-		want := capture(`(?m)^\s*(?:channel|rust-version)\s*=\s*"(\d+\.\d+)|^(\d+\.\d+)`, r.text(file))
-		if slices.Compare(numbers(want), debianRust) > 0 {
-			r.lacks(file, "Rust", want, "1.85")
-		}
+		oldest := capture(`(?m)^\s*(?:channel|rust-version)\s*=\s*"(\d+\.\d+)|^(\d+\.\d+)`, r.text(file))
+		all = append(all, wanted{">=" + oldest, r.project.src(file, "")})
+	}
+	if r.choose("rust", all); !r.asked("toolchain.rust") {
+		r.note("toolchain.rust", toolchain.Lines("rust")[0], r.project.src(r.first("Cargo.toml"), ""), "no file names a version")
 	}
 }
 

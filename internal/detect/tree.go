@@ -230,12 +230,6 @@ func (p *project) decode(file string, into any) {
 	}
 }
 
-// lacks reports a version of a language that Debian does not have.
-func (p *project) lacks(file, language, want, have string) {
-	p.say("%s asks for %s %s, and Debian 13 has %s: another version needs a Dockerfile (docs/toolchains.md)",
-		p.at(file), language, want, have)
-}
-
 // install records app.prepare with the hosts that it needs and the folders that it creates.
 func (p *project) install(from Source, command, allow, folders string) {
 	p.set("app.prepare", command, from)

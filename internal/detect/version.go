@@ -22,7 +22,9 @@ type tool struct {
 	image string // the version in the image, "" without one
 }
 
-var imageTools = map[string]tool{"node": {"Node.js", "22"}, "python": {"Python", "3.11"}, "go": {title: "Go"}}
+var imageTools = map[string]tool{
+	"node": {"Node.js", "22"}, "python": {"Python", "3.11"}, "rust": {title: "Rust"}, "java": {title: "Java"},
+}
 
 // choose records the version of a tool that fits what the files want, the most trusted file first.
 func (p *project) choose(name string, all []wanted) {

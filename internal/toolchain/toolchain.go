@@ -1,7 +1,8 @@
-// Package toolchain lists the versions of Go, Node.js and Python that abl can install in an image.
+// Package toolchain lists the versions of languages that abl can install in an image.
 package toolchain
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -13,15 +14,35 @@ type Set struct {
 	Go     string `yaml:"go"`
 	Node   string `yaml:"node"`
 	Python string `yaml:"python"`
+	Rust   string `yaml:"rust"`
+	Java   string `yaml:"java"`
 }
 
 // Tool is a tool with a version.
 type Tool struct {
-	Name    string            // go, node or python
-	Version string            // full version; of Python without the last number, which Debian determines
-	Pin     string            // full version for the short one
+	Name    string            // go, node, python, rust or java
+	Version string            // full version; of Debian's tools the short one
+	Pin     string            // full version for the short one, "" for Debian's tools
 	Sums    map[string]string // for Go: hash of Pin in Go's checksum database, by architecture
-	Suite   string            // for Python: Debian suite, "" for that of the image
+
+	Packages string // of Debian, separated by blanks
+	Suite    string // the Debian suite that has them, "" for that of the image
+	Check    string // a command that prints the version
+}
+
+// later is the Debian suite after that of the image.
+const later = "trixie"
+
+func python(version, suite string) Tool {
+	return Tool{
+		Packages: "python" + version + "-venv python3 python3-venv python3-pip python-is-python3",
+		Suite:    suite,
+		Check:    "python3 -m venv /tmp/try && /tmp/try/bin/pip --version && rm -rf /tmp/try",
+	}
+}
+
+func java(version, suite string) Tool {
+	return Tool{Packages: "openjdk-" + version + "-jdk-headless maven", Suite: suite, Check: "mvn --version"}
 }
 
 // lines maps short versions to tools. Each is available for both architectures.
@@ -38,8 +59,13 @@ var lines = map[string]map[string]Tool{
 			"arm64": "h1:VY4gDzfxOrsM17J2qtgZgiAIsWhp7XWK1jMfE3kXV0s="}},
 	},
 	"node":   {"22": {Pin: "22.23.3"}, "24": {Pin: "24.21.0"}, "26": {Pin: "26.10.0"}},
-	"python": {"3.11": {Pin: "3.11"}, "3.13": {Pin: "3.13", Suite: "trixie"}},
+	"python": {"3.11": python("3.11", ""), "3.13": python("3.13", later)},
+	"rust":   {"1.85": {Packages: "cargo rustc", Suite: later, Check: "rustc --version"}},
+	"java":   {"17": java("17", ""), "21": java("21", later), "25": java("25", later)},
 }
+
+// Names returns the names of all tools, sorted.
+func Names() []string { return slices.Sorted(maps.Keys(lines)) }
 
 // Lines returns the sorted short versions of a tool.
 func Lines(name string) []string { return slices.Sorted(maps.Keys(lines[name])) }
@@ -50,7 +76,7 @@ var inFull = regexp.MustCompile(`^(?:go (1\.\d+)|node (\d+)\.\d+)\.\d+$`)
 // Find returns the tool with a short version, or with a full version whose short version is known.
 func Find(name, version string) (t Tool, ok bool) {
 	if t, ok = lines[name][version]; ok {
-		version = t.Pin
+		version = cmp.Or(t.Pin, version)
 	} else if m := inFull.FindStringSubmatch(name + " " + version); m != nil {
 		t, ok = lines[name][m[1]+m[2]]
 	}
@@ -67,7 +93,8 @@ func Named(image string) bool {
 
 // Tools returns the known tools of the set in the order of their installation.
 func (s Set) Tools() (all []Tool) {
-	for _, want := range [][2]string{{"go", s.Go}, {"node", s.Node}, {"python", s.Python}} {
+	wanted := [][2]string{{"go", s.Go}, {"node", s.Node}, {"python", s.Python}, {"rust", s.Rust}, {"java", s.Java}}
+	for _, want := range wanted {
 		if t, ok := Find(want[0], want[1]); ok {
 			all = append(all, t)
 		}

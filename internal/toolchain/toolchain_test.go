@@ -24,6 +24,10 @@ func TestFind(t *testing.T) {
 		{"python", "3.13", "3.13"},
 		{"python", "3.13.5", ""},
 		{"python", "3.12", ""},
+		{"rust", "1.85", "1.85"},
+		{"rust", "1.85.0", ""},
+		{"java", "21", "21"},
+		{"java", "11", ""},
 		{"ruby", "3.4", ""},
 	} {
 		got, ok := Find(tt.name, tt.version)
@@ -33,14 +37,17 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Each short version has a valid full version, and each Go version has hashes for both
-// architectures.
+// Each short version has a valid full version. Each Go version has hashes for both architectures, and
+// each version from Debian has packages and a check.
 func TestLinesAreWhole(t *testing.T) {
-	for _, name := range []string{"go", "node", "python"} {
+	for _, name := range Names() {
 		for _, short := range Lines(name) {
 			is, ok := Find(name, short)
 			if !ok || !strings.HasPrefix(is.Version+".", short+".") || !Named(name+"-"+is.Version) {
 				t.Errorf("%s %s is %+v", name, short, is)
+			}
+			if debian := name != "go" && name != "node"; debian != (is.Packages != "") || debian != (is.Check != "") {
+				t.Errorf("%s %s has the packages %q and the check %q", name, short, is.Packages, is.Check)
 			}
 			for _, arch := range []string{"amd64", "arm64"} {
 				if sum := is.Sums[arch]; name == "go" && (len(sum) != 47 || !strings.HasPrefix(sum, "h1:")) {
@@ -52,7 +59,8 @@ func TestLinesAreWhole(t *testing.T) {
 			}
 		}
 	}
-	if got := (Set{Python: "3.11", Go: "1.27", Node: "26.1.0"}).Names(); !slices.Equal(got, []string{"go 1.27.3", "node 26.1.0", "python 3.11"}) {
+	if got := (Set{Java: "25", Rust: "1.85", Python: "3.11", Go: "1.27", Node: "26.1.0"}).Names(); !slices.Equal(got,
+		[]string{"go 1.27.3", "node 26.1.0", "python 3.11", "rust 1.85", "java 25"}) {
 		t.Errorf("names %q", got)
 	}
 }

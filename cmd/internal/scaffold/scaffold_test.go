@@ -78,6 +78,8 @@ func TestVersionIsTheProjects(t *testing.T) {
 		{"other engines", "package.json", `{"engines": {"node": "18"}}`, `# toolchain: {node: "24"}`},
 		{"a Python", ".python-version", "3.11.9\n", `toolchain: {python: "3.11"}`},
 		{"no Python that can be had", ".python-version", "3.12\n", `# toolchain: {python: "3.13"}`},
+		{"a crate", "Cargo.toml", "[package]\nrust-version = \"1.70\"\n", `toolchain: {rust: "1.85"}`},
+		{"a Maven build", "pom.xml", "<project><release>17</release></project>", `toolchain: {java: "17"}`},
 		{"no regular file", ".python-version", "", `# toolchain: {python: "3.13"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -176,6 +178,10 @@ func TestEveryStackIsAProject(t *testing.T) {
 			}
 			if app := loaded.App; app != nil && (app.Kind != kind || (app.Port == 0) != (kind == "command")) {
 				t.Errorf("got %+v", app)
+			}
+			tools := strings.Join(loaded.Toolchain.Names(), ", ")
+			if slices.Contains([]string{"go", "rust", "java"}, stack) && !strings.HasPrefix(tools, stack+" ") {
+				t.Errorf("got the toolchain %q, want %s", tools, stack)
 			}
 			if set, _ := spec.LoadDir(filepath.Join(dir, ".abl/specs")); len(set.Lint()) > 0 {
 				t.Errorf("the spec: %v", set.Lint())

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"abl/internal/detect"
+	"abl/internal/toolchain"
 	"abl/internal/wording"
 	"abl/internal/yamlfile"
 )
@@ -243,7 +244,7 @@ func (s *settings) rest() {
 		s.add("", "", "")
 	}
 	found := false
-	for _, tool := range []string{"go", "node", "python"} {
+	for _, tool := range toolchain.Names() {
 		if f, ok := s.fact("toolchain." + tool); ok {
 			s.add("", fmt.Sprintf("toolchain: {%s: %q}", tool, f.Value), reason(f))
 			found = true
@@ -282,7 +283,7 @@ func dockerfile(r detect.Report) []byte {
 ARG ABL_IMAGE
 FROM ${ABL_IMAGE}
 RUN . /etc/os-release \
- && for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.sources; do \
+ && for file in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do \
       if [ -f "$file" ]; then sed "s/${VERSION_CODENAME}/trixie/g" "$file" > "/etc/apt/sources.list.d/trixie.${file##*.}"; fi; \
     done \
  && apt-get -o Acquire::Retries=3 update \

@@ -207,7 +207,7 @@ func (a questions) read(ctx context.Context, t *detect.Tree, p *scaffold.Plan, w
 // printFound prints the source of each new setting, and the open ones.
 func printFound(in *cli.Input, p scaffold.Plan) {
 	if p.Detected == nil {
-		if p.Version != "" {
+		if p.File != "" {
 			in.Say("toolchain: %s %s (%s)", p.Stack, p.Version, p.File)
 		}
 		switch {
