@@ -53,11 +53,13 @@ func (a Altering) answer(x Exchange, head, framed, body []byte, chunked bool) []
 		}
 	}
 	less, altered := plain, false
+	var ofRun []Alteration
 	for _, one := range a.Answers {
 		switch c := one.Claim; {
 		case !c.Alters(one.What, x):
 		case c.program:
-			less, altered = x.alteredRun(one.What), true
+			ofRun = append(ofRun, one.What)
+			less, altered = x.alteredRun(ofRun), true
 		case one.What == OfStatus:
 			status := fmt.Sprintf("$1 %d %s", alteredStatus(x.Status), http.StatusText(alteredStatus(x.Status)))
 			if x.Method != http.MethodHead && (x.Status == http.StatusNoContent || x.Status == http.StatusNotModified) {

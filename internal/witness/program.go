@@ -87,13 +87,14 @@ func (c Claim) missesRun(x Exchange) string {
 	return ""
 }
 
-// alteredRun returns the result of a run with another exit code or with other output. It removes
-// output and files. If the run has no output, it adds a line.
-func (x Exchange) alteredRun(what Alteration) []byte {
+// alteredRun returns the result of a run with another exit code, with other output, or with both. It
+// removes output and files. If the run has no output, it adds a line.
+func (x Exchange) alteredRun(what []Alteration) []byte {
 	ran, _ := x.run()
-	if what == OfStatus {
+	if slices.Contains(what, OfStatus) {
 		ran.Exit = 1 - min(ran.Exit, 1)
-	} else {
+	}
+	if slices.Contains(what, OfNamed) {
 		blank := len(bytes.TrimSpace(ran.Stdout)) == 0
 		if ran.Stdout, ran.Stderr, ran.Files = nil, nil, nil; blank {
 			ran.Stdout = []byte("altered\n")

@@ -129,3 +129,25 @@ func TestAlterRun(t *testing.T) {
 		})
 	}
 }
+
+// A run that fits several contracts gets all alterations of theirs, so that the test of each can
+// detect its own.
+func TestAlterRunOfTwoContracts(t *testing.T) {
+	const printed, want = `{"args":["aGk="],"exit":0,"stdout":"aGkK"}`, `{"args":["aGk="],"exit":1}`
+	code, _ := ReadRun("`say hi`", "exit code 0")
+	output, _ := ReadRun("`say hi` to somebody", "prints hi")
+	app := rawApp(t, map[string]string{RunTarget: answerOf("200 OK", isJSON, printed)})
+	for name, all := range map[string][]Altered{
+		"the exit code first": {{code, OfStatus}, {output, OfNamed}},
+		"the output first":    {{output, OfNamed}, {code, OfStatus}},
+		"the exit code twice": {{code, OfStatus}, {output, OfNamed}, {code, OfStatus}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := Proxy{To: app, Seen: func(Exchange) {}, Altering: &Altering{all}}
+			got := say(t, start(t, p.Serve), "POST "+RunTarget+" HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+			if got != answerOf("200 OK", isJSON, want) {
+				t.Errorf("got %q, want the body %s", got, want)
+			}
+		})
+	}
+}
