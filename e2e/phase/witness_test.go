@@ -187,7 +187,7 @@ func notWitnessed() []witnessed {
 
 		{"connection error is ok", get("refused"),
 			"a=$(ask /refused) || exit 0; test \"$a\" = '{\"is\":\"the refused\"}'",
-			found.Vacuous, "ok with the app away (does it send requests to $ABL_APP_URL?)"},
+			found.Vacuous, "ok without the app (does it send requests to $ABL_APP_URL?)"},
 		{"connection error is any answer", get("anything"), "ask /anything; true", found.Vacuous, never},
 		{"hosts file", get("hosts"), "ask /hosts; grep '^127.0.0.1.*app' /etc/hosts", found.Vacuous, never},
 		{"resolver", get("resolver"), "ask /resolver; getent hosts app | grep 127.0.0.1", found.Vacuous, never},
