@@ -20,6 +20,20 @@ func prepares(t *testing.T, r lab.Result) int {
 	return len(of(all, state.Preparing))
 }
 
+// TestMavenReachesTheGateway checks that Maven, which ignores HTTPS_PROXY, finds the gateway of
+// app.prepare. The gateway refuses the host with the line to add, because it knows the call.
+func TestMavenReachesTheGateway(t *testing.T) {
+	lab.Long(t)
+	p := hasServer(t, "command: node server.mjs, port: 3000, ready: {path: /, timeout: 20s}, "+
+		"prepare: mvn -B -q validate", server)
+	p.Write("pom.xml", lab.File(t, "apps/parent-only/pom.xml"))
+	p.Write(".abl/config.yaml", p.Read(".abl/config.yaml")+"toolchain: {java: \"21\"}\nnetwork: {allow: [npm]}\n")
+	p.Git("", "add", "-A")
+	p.Git("", "-c", "user.name=P", "-c", "user.email=p@example.com", "commit", "-qm", "with Maven")
+	wants(t, "abl doctor", p.Run("doctor").Stdout, "repo.maven.apache.org:443")
+	checkNothingLeft(p)
+}
+
 // TestPrepare checks that the dependencies of a repository are downloaded once for all starts,
 // again when the lock file changes, and in another clone. The container of the download sees and
 // reaches nothing else.

@@ -132,14 +132,21 @@ func (e *Environment) trusted() cacerts.Finder {
 // near are names that tools reach without a proxy.
 var near = []string{"localhost", ".localhost", "127.0.0.1", "::1", "[::1]", "0.0.0.0"}
 
-// proxyEnv returns the variables that make a role's tools use the gateway as their proxy, which is
-// "http://abl:TOKEN@host:port". inside are names to reach without it. Plain http also goes to the
-// gateway, which refuses it with a reason: otherwise it would fail as an unknown host name.
-func proxyEnv(proxy string, inside ...string) []string {
-	no := strings.Join(slices.Concat(near, inside), ",")
+// proxyEnv returns the variables that make a role's tools use the gateway as their proxy, with its
+// token as the password of the user abl. Plain http also goes to the gateway, which refuses it with a
+// reason: otherwise it would fail as an unknown host name. Java ignores HTTPS_PROXY: Gradle gets
+// system properties, and the settings of Maven in abl's images name ABL_PROXY_TOKEN.
+func proxyEnv(token string) []string {
+	proxy := fmt.Sprintf("http://abl:%s@%s:%d", token, helper.GatewayAlias, helper.GatewayPort)
+	no := strings.Join(slices.Concat(near, []string{helper.GatewayAlias, helper.AppAlias}), ",")
+	java := "-Djdk.http.auth.tunneling.disabledSchemes="
+	for _, scheme := range []string{"http", "https"} {
+		java += fmt.Sprintf(" -D%[1]s.proxyHost=%[2]s -D%[1]s.proxyPort=%[3]d -D%[1]s.proxyUser=abl -D%[1]s.proxyPassword=%[4]s",
+			scheme, helper.GatewayAlias, helper.GatewayPort, token)
+	}
 	return []string{
 		"HTTPS_PROXY=" + proxy, "https_proxy=" + proxy, "HTTP_PROXY=" + proxy, "http_proxy=" + proxy,
-		"NO_PROXY=" + no, "no_proxy=" + no,
+		"NO_PROXY=" + no, "no_proxy=" + no, "GRADLE_OPTS=" + java, "ABL_PROXY_TOKEN=" + token,
 		// Update checks of the tools themselves.
 		"npm_config_update_notifier=false", "PIP_DISABLE_PIP_VERSION_CHECK=1",
 	}

@@ -39,7 +39,7 @@ func TestRegistriesAreKnown(t *testing.T) {
 
 func TestEnv(t *testing.T) {
 	got := map[string]string{}
-	for _, kv := range slices.Concat(proxyEnv("http://abl:T@gateway:8080", "gateway", "app"), certEnv("/abl/in/ca.pem")) {
+	for _, kv := range slices.Concat(proxyEnv("T"), certEnv("/abl/in/ca.pem")) {
 		k, v, _ := strings.Cut(kv, "=")
 		if _, twice := got[k]; twice {
 			t.Errorf("%s is there twice", k)
@@ -49,6 +49,10 @@ func TestEnv(t *testing.T) {
 	for k, want := range map[string]string{
 		"HTTPS_PROXY": "http://abl:T@gateway:8080", "https_proxy": "http://abl:T@gateway:8080", "http_proxy": "http://abl:T@gateway:8080",
 		"NO_PROXY": "localhost,.localhost,127.0.0.1,::1,[::1],0.0.0.0,gateway,app", "no_proxy": "localhost,.localhost,127.0.0.1,::1,[::1],0.0.0.0,gateway,app",
+		"ABL_PROXY_TOKEN": "T",
+		"GRADLE_OPTS": "-Djdk.http.auth.tunneling.disabledSchemes=" +
+			" -Dhttp.proxyHost=gateway -Dhttp.proxyPort=8080 -Dhttp.proxyUser=abl -Dhttp.proxyPassword=T" +
+			" -Dhttps.proxyHost=gateway -Dhttps.proxyPort=8080 -Dhttps.proxyUser=abl -Dhttps.proxyPassword=T",
 		"NODE_EXTRA_CA_CERTS": "/abl/in/ca.pem", "SSL_CERT_FILE": "/abl/in/ca.pem", "PIP_CERT": "/abl/in/ca.pem",
 	} {
 		if got[k] != want {

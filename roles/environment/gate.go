@@ -83,7 +83,7 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 		env = append(env, vars.Variables(fmt.Sprintf("http://%s/%s/%s", at, key, vars.API), token)...)
 	}
 	if len(setup.Connect) > 0 {
-		env = append(env, proxyEnv(fmt.Sprintf("http://abl:%s@%s", token, at), helper.GatewayAlias, helper.AppAlias)...)
+		env = append(env, proxyEnv(token)...)
 		env = append(env, g.Certs...)
 	}
 	return env, nil

@@ -213,15 +213,19 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 // checkBaseline starts the app of an adopted repository as the user committed it. The first phase does
 // the same before its first call.
 func checkBaseline(ctx context.Context, s *phase.Project) []phase.Finding {
-	last := ""
+	last, notes := "", ""
 	ok, err := s.Baseline(ctx, state.Func(func(e state.Event) {
-		if e.Output != "" {
+		switch {
+		case e.Kind == state.Note:
+			notes += "; " + e.Text
+		case e.Output != "":
 			last = e.Output
 		}
 	}))
 	switch {
 	case err != nil:
 		f := failed("baseline", err)
+		f.Text += notes
 		if last != "" {
 			f.Text += "; the last lines of its output:\n" + last
 		}
