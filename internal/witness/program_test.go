@@ -135,7 +135,7 @@ func TestAlterRun(t *testing.T) {
 func TestAlterRunOfTwoContracts(t *testing.T) {
 	const printed, want = `{"args":["aGk="],"exit":0,"stdout":"aGkK"}`, `{"args":["aGk="],"exit":1}`
 	code, _ := ReadRun("`say hi`", "exit code 0")
-	output, _ := ReadRun("`say hi` to somebody", "prints hi")
+	output, _ := ReadRun("`say hi` to all", "prints hi")
 	app := rawApp(t, map[string]string{RunTarget: answerOf("200 OK", isJSON, printed)})
 	for name, all := range map[string][]Altered{
 		"the exit code first": {{code, OfStatus}, {output, OfNamed}},
