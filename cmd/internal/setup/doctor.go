@@ -134,19 +134,23 @@ func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
 	return append(all, imageFindings(states)...)
 }
 
-// imageFindings returns a finding for each image of this abl, and one that counts the others by name.
+// imageFindings returns a finding for each image of this abl, one that names the missing ones, and one
+// that counts the others by name.
 func imageFindings(states []images.State) (all []phase.Finding) {
-	others := map[string]int{}
+	others, missing := map[string]int{}, map[string]bool{}
 	for _, st := range states {
-		text := "not built yet; the first phase or `abl images build` builds it"
 		switch {
 		case st.Old:
 			others[st.Name]++
-			continue
 		case st.Have:
-			text = st.Ref
+			all = append(all, good("image", st.Name+": "+st.Ref))
+		default:
+			missing[st.Name] = true
 		}
-		all = append(all, good("image", st.Name+": "+text))
+	}
+	if len(missing) > 0 {
+		all = append(all, good("image", "not built yet: "+strings.Join(slices.Sorted(maps.Keys(missing)), ", ")+
+			"; the first phase that needs one builds it"))
 	}
 	var counts []string
 	for _, name := range slices.Sorted(maps.Keys(others)) {
