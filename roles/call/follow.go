@@ -136,14 +136,19 @@ func (r *Runner) watch(ctx context.Context, j Job, rec roles.Record, t *roles.Ta
 			continue
 		}
 		stopping = true
-		if err := rec.Stop(why); err != nil {
-			return sandbox.Exit{}, err
-		}
-		failpoint.Here("call.stopping")
-		if err := r.stop(tidy, j); err != nil {
+		if err := r.stopFor(tidy, j, rec, why); err != nil {
 			return sandbox.Exit{}, err
 		}
 	}
+}
+
+// stopFor records why the call is stopped, and stops it.
+func (r *Runner) stopFor(ctx context.Context, j Job, rec roles.Record, why roles.Stopped) error {
+	if err := rec.Stop(why); err != nil {
+		return err
+	}
+	failpoint.Here("call.stopping")
+	return r.stop(ctx, j)
 }
 
 // exited returns how a container ended. A call that printed too much counts as stopped even if it ended
