@@ -166,7 +166,7 @@ fuzz:
 bench: images
 	@go test -run '^$$' -bench . -benchmem -timeout 1h ./...
 
-## test-cluster: abl submit on a Slurm of two nodes, which needs root on Debian or Ubuntu; every night
+## test-cluster: abl submit on Slurm and on Kubernetes, which needs root on Debian or Ubuntu; every night
 .PHONY: test-cluster
 test-cluster: images
 	@ABL_TEST_CLUSTER=1 go test -count=1 -parallel 1 -vet=off -timeout 60m -v ./e2e/cluster

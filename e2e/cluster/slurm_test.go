@@ -1,5 +1,6 @@
 // Package cluster runs abl submit on a real Slurm of two nodes (scripts/slurm.sh), which reach the repositories
-// over the network. It needs root, and `make test-cluster` runs it.
+// over the network, and on a Kubernetes control plane (scripts/kubernetes.sh). It needs root, and
+// `make test-cluster` runs it.
 package cluster
 
 import (
