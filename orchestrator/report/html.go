@@ -105,7 +105,7 @@ var pageFiles embed.FS
 // pageTemplate parses the template when the first page is made.
 var pageTemplate = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("page.html").Funcs(template.FuncMap{
-		"next": Next, "strength": strengthOf, "class": func(s string) string { return cmp.Or(marks[s].class, s) },
+		"strength": strengthOf, "class": func(s string) string { return cmp.Or(marks[s].class, s) },
 		"head": pageHead, "line": line, "text": func(s string) string { return block(s, "") }, "when": when, "span": span,
 		"figure": figure, "number": func(n int) string { return wording.Thousands(int64(n)) }, "things": wording.Count,
 		"short": func(s string) string { return s[:min(len(s), 12)] }, "paragraphs": paragraphs,

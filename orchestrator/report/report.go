@@ -28,6 +28,8 @@ type Run struct {
 	Older  bool           // Record is not the newest iteration, so Used is not shown
 	Page   string         // the file of the HTML page, or ""
 	Ended  *Ended         // how a run without a verdict ended
+	Repo   bool           // the project works on a repository of the user, to which abl can publish
+	More   bool           // the next phase has a spec
 }
 
 // Judged returns the iterations that are shown, oldest first.
@@ -266,12 +268,19 @@ func given(c audit.Contract, r audit.Record) (failedspecs.Entry, bool) {
 	return r.Entries[i], true
 }
 
-// Next returns the command that continues after a phase with this status, and what to do before it.
-func Next(status string, phase int) string {
+// Next returns the command that continues after the phase got this status, and what to do before it.
+func (r Run) Next(status string) string {
+	phase := r.Phase
 	switch status {
 	case "passed":
-		return fmt.Sprintf("abl open %d runs it, abl publish brings it into your repository; "+
-			"write .abl/specs/phase%d.md and run abl phase %[2]d to continue", phase, phase+1)
+		text := fmt.Sprintf("abl open %d runs it", phase)
+		if r.Repo {
+			text += ", abl publish brings it into your repository"
+		}
+		if r.More {
+			return text + "; abl run continues with the next phase"
+		}
+		return text + fmt.Sprintf("; write .abl/specs/phase%d.md and run abl phase %[1]d to continue", phase+1)
 	case "stuck":
 		return fmt.Sprintf("change .abl/specs/phase%d.md, a setting, a prompt or project.md and run abl phase %[1]d, "+
 			"or run abl phase %[1]d --again without a change", phase)

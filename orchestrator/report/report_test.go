@@ -95,8 +95,8 @@ func runs() map[string]Run {
 	word := sample("pass", "passed", contract(1, "P1.C1", "GET /a → 200", audit.Pass, audit.ByVerifier, ""))
 	word.Evidence, word.Replays = "off", nil
 	return map[string]Run{
-		"program": {Phase: 2, Record: program(), Used: known, Files: 3},
-		"pass":    {Phase: 2, Record: &passed, Used: partly, Files: -1}, "unverified": {Phase: 2, Record: &open, Older: true}, "word": {Phase: 2, Record: &word},
+		"program": {Phase: 2, Record: program(), Used: known, Files: 3, More: true},
+		"pass":    {Phase: 2, Record: &passed, Used: partly, Files: -1, Repo: true}, "unverified": {Phase: 2, Record: &open, Older: true}, "word": {Phase: 2, Record: &word},
 		"fail":               {Phase: 2, Record: &failed, Before: []audit.Record{before}, Used: known, Files: 12, Page: "out|`page`.html"},
 		"ended":              {Phase: 3, Title: "Later", Ended: &Ended{Code: 5, What: "the agent failed: " + hostile}},
 		"ended-after-a-fail": {Phase: 2, Record: &failed, Ended: &Ended{Code: 75, What: "the provider is unavailable"}},

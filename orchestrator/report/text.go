@@ -25,7 +25,7 @@ func Text(w io.Writer, r Run) error {
 		fmt.Fprintf(&b, "\nno verdict: %s (exit code %d)\n", line(r.Ended.What), r.Ended.Code)
 	}
 	if r.Record != nil && !r.Older && r.Ended == nil {
-		fmt.Fprintf(&b, "\nnext: %s\n", Next(r.Record.Status, r.Phase))
+		fmt.Fprintf(&b, "\nnext: %s\n", r.Next(r.Record.Status))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -109,7 +109,7 @@ func Markdown(r Run) string {
 		fmt.Fprintf(&b, "%s\n\n", used)
 	}
 	if r.Record != nil && !r.Older && r.Ended == nil {
-		fmt.Fprintf(&b, "next: %s\n\n", code(Next(r.Record.Status, r.Phase)))
+		fmt.Fprintf(&b, "next: %s\n\n", code(r.Next(r.Record.Status)))
 	}
 	if r.Page != "" {
 		fmt.Fprintf(&b, "Full report: %s\n\n", code(r.Page))

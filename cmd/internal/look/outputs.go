@@ -173,8 +173,15 @@ func fromHere(path string) string {
 
 // reportOf returns the data for a report on phase n: its audit records, usage and changed files.
 func reportOf(ctx context.Context, s *phase.Project, n int) (r report.Run, err error) {
-	this, _ := s.Specs().Phase(n)
-	r = report.Run{Phase: n, Title: this.Title, Files: -1}
+	specs := s.Specs()
+	this, _ := specs.Phase(n)
+	r = report.Run{
+		Phase: n,
+		Title: this.Title,
+		Files: -1,
+		Repo:  s.Conf.Source.Repo != "",
+		More:  slices.Contains(specs.Numbers(), n+1),
+	}
 	if r.Before, err = phase.Records(s, n); err != nil {
 		return r, err
 	}

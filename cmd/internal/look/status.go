@@ -181,7 +181,7 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 			all.Problems = append(all.Problems, p.String())
 		}
 	}
-	all.next = nextStep(all, f, specs, apart)
+	all.next = nextStep(all, f, specs, apart, s.Conf.Source.Repo != "")
 	return all, nil
 }
 
@@ -233,9 +233,10 @@ func lastCall(calls []phase.Call, n int) *phase.Call {
 	return nil
 }
 
-// nextStep returns the next command for the project, with what it does.
-func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error) string {
+// nextStep returns the next command for the project, with what it does. repo is set if abl can publish.
+func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error, repo bool) string {
 	n, pending := orchestrator.NextPhase(f, specs)
+	next := report.Run{Phase: n, Repo: repo}
 	i := slices.IndexFunc(all.Phases, func(s phaseStatus) bool { return s.Phase == n })
 	for _, err := range drift {
 		if errors.As(err, new(orchestrator.Frozen)) {
@@ -250,7 +251,7 @@ func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error)
 	case len(all.Problems) > 0:
 		return "abl spec lint names what to change in the specs"
 	case !pending:
-		return report.Next(string(state.Passed), n)
+		return next.Next(string(state.Passed))
 	}
 	st := all.Phases[i]
 	switch {
@@ -263,7 +264,7 @@ func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error)
 	case st.Status == string(state.Ready):
 		return fmt.Sprintf("abl phase %d builds and verifies it, abl phase %[1]d --dry-run shows how", n)
 	}
-	return report.Next(st.Status, n)
+	return next.Next(st.Status)
 }
 
 // shown returns the status for the table.

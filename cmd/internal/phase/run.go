@@ -339,7 +339,7 @@ func (r *Run) reportFailed(p state.Phase) {
 
 // notPassed returns the command's error for a phase that did not pass.
 func notPassed(paths state.Project, n int, p state.Phase) error {
-	after := wording.Count(p.Iteration, "iteration")
+	after, next := wording.Count(p.Iteration, "iteration"), report.Run{Phase: n}.Next(string(p.Status))
 	e := &exit.Error{Code: exit.Unverified, Safe: "everything is committed"}
 	switch p.Status {
 	case state.Passed:
@@ -351,10 +351,10 @@ func notPassed(paths state.Project, n int, p state.Phase) error {
 		}
 		e.Code, e.What = exit.Stuck, fmt.Sprintf("phase %d is stuck: %s after %s", n, still, after)
 		e.Do = "read " + paths.Rel(filepath.Join(paths.Tests, failedspecs.FileName)) + ", then " +
-			report.Next(string(p.Status), n)
+			next
 	default:
 		e.What = fmt.Sprintf("phase %d is unverified: no believable verdict after %s", n, after)
-		e.Do = fmt.Sprintf("abl report %d shows what is missing; then %s", n, report.Next(string(p.Status), n))
+		e.Do = fmt.Sprintf("abl report %d shows what is missing; then %s", n, next)
 	}
 	return e
 }
