@@ -65,8 +65,15 @@ func pullRequest(ctx context.Context, s *phase.Project, n int) error {
 	if n == 0 {
 		return cli.WithHint("abl publish 1 --pr-body", "--pr-body needs the number of a phase")
 	}
-	branch := s.PublishedBranch(n)
-	fmt.Fprint(s.In.Stdout, report.Markdown(look.RunOf(ctx, s, n, nil)))
+	if _, err := s.Adopted(); err != nil {
+		return err
+	}
+	r, branch := look.RunOf(ctx, s, n, nil), s.PublishedBranch(n)
+	if r.Record == nil {
+		return cli.WithHint(fmt.Sprintf("abl phase %d writes one with each verdict", n),
+			"phase %d has no audit record yet", n)
+	}
+	fmt.Fprint(s.In.Stdout, report.Markdown(r))
 	fmt.Fprintf(s.In.Stdout, "To review it:\n\n```sh\ngit fetch origin %s 'refs/abl/*:refs/abl/*'\ngit diff HEAD...origin/%s\nabl pull && abl report %d\n```\n", branch, branch, n)
 	return nil
 }

@@ -48,20 +48,25 @@ type exchange struct {
 
 func (s *Project) exchange() (x exchange, err error) {
 	x.Project = s
-	var adopts bool
-	if x.repo, adopts, err = s.Origin(); err != nil {
+	if x.repo, err = s.Adopted(); err != nil {
 		return x, err
-	}
-	if !adopts {
-		hint := fmt.Sprintf("set source.repo in .abl/config.yaml, or push the source with git -C %s push",
-			s.Paths.Rel(s.Paths.Src))
-		return x, exit.With(exit.Usage,
-			errors.New("this project does not work on a repository of yours: its source is a separate one"), hint)
 	}
 	if x.tip, err = x.repo.Ref(stateRef); err == nil {
 		x.file, err = s.State()
 	}
 	return x, err
+}
+
+// Adopted returns the repository that the project works on. It fails if the project has a separate source.
+func (s *Project) Adopted() (*git.Origin, error) {
+	repo, adopts, err := s.Origin()
+	if err != nil || adopts {
+		return repo, err
+	}
+	hint := fmt.Sprintf("set source.repo in .abl/config.yaml, or push the source with git -C %s push",
+		s.Paths.Rel(s.Paths.Src))
+	return nil, exit.With(exit.Usage,
+		errors.New("this project does not work on a repository of yours: its source is a separate one"), hint)
 }
 
 // isWhatPassed refuses the branch of a phase that passed if its last commit has other files than
