@@ -88,7 +88,7 @@ func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
 		text = fmt.Sprintf("cannot replay its tests (no tag %s, or verify.evidence is off): "+
 			"a Verifier checks whether it still holds", passedTag(l.Number))
 	}
-	l.say(p, text)
+	l.say(&state.Phase{Round: p.Round + 1}, text) // of the round that begins
 	return ok, nil
 }
 

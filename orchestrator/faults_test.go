@@ -67,7 +67,7 @@ func TestFaultsAmidAlteredReplays(t *testing.T) {
 		want    string
 	}{
 		{"once", []string{fault, suite(1, "--")}, "pass"},
-		{"always", []string{fault}, "unverified: P1.C1 is untried: its tests were not run with altered answers: a container was ended"},
+		{"always", []string{fault}, "unverified: P1.C1 is untried: its tests were not run with altered responses: a container was ended"},
 		{"from the second on", []string{suite(1, "--"), fault}, "unverified: P1.C1 is untried"},
 		{"and the tests notice nothing", []string{fault, suite(1, "++")}, "unverified: P1.C1 is weak"},
 	} {

@@ -45,7 +45,7 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	if f.Evidence.Strength != "" {
 		v.say(v.p, evidence.StrengthText(f.Evidence.Strength, v.Kind == helper.KindCommand))
 	}
-	v.emit(state.Event{Kind: state.Verdict, Role: v.role.Name, Verdict: string(f.Verdict), Text: summary(f)})
+	v.emit(state.Event{Kind: state.Verdict, Verdict: string(f.Verdict), Text: summary(f)})
 	for _, lack := range f.Missing[min(1, len(f.Missing)):] {
 		v.say(v.p, "and "+lack)
 	}

@@ -33,7 +33,7 @@ type tests struct {
 	order   []string // sorted, because some run at the same time
 	from    []string // commits that the app was started from
 	late    map[string]bool
-	altered func(replay.Job) string             // what they say to altered answers
+	altered func(replay.Job) string             // what they say to altered responses
 	watch   func(replay.Job) []witness.Exchange // what a witness sees of a replay against the app, nil for nobody there
 }
 
@@ -238,7 +238,7 @@ func TestKilledAmidAlteredReplays(t *testing.T) {
 	l.NoNull = ""
 	l.StrengthTime = func(time.Duration) time.Duration { return time.Hour }
 	if _, err := w.judged(l, p); err == nil || replays.runs["altered"] != 1 {
-		t.Fatalf("it died after %d replays with altered answers: %v", replays.runs["altered"], err)
+		t.Fatalf("it died after %d replays with altered responses: %v", replays.runs["altered"], err)
 	}
 	left := filepath.Join(w.project.Call("p1-verify-1.1"), "replay-altered-7")
 	if err := errors.Join(os.MkdirAll(left, 0o755), os.WriteFile(filepath.Join(left, "replay.json"), []byte("{}"), 0o644)); err != nil {

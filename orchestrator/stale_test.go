@@ -69,6 +69,11 @@ func TestStalePhaseIsReplayed(t *testing.T) {
 			if got += strings.Join(w.tags, ", "); got != c.want || w.asked > 1 || len(w.done) > 0 {
 				t.Errorf("got  %s (asked %d times, calls %v)\nwant %s", got, w.asked, w.done, c.want)
 			}
+			for _, e := range w.events {
+				if e.Round != 2 || e.Kind == state.Verdict && e.Role != "" {
+					t.Errorf("got %s %q of round %d by %q, want round 2, and a verdict by no role", e.Kind, e.Text, e.Round, e.Role)
+				}
+			}
 		})
 	}
 }

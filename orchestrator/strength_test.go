@@ -95,7 +95,7 @@ func TestStrengthIsCounted(t *testing.T) {
 	if _, err := w.judged(l, p); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"replay 1 of 2 with altered answers", "replay 2 of 2 with altered answers"}
+	want := []string{"replay 1 of 2 with altered responses", "replay 2 of 2 with altered responses"}
 	if !slices.Equal(progress, want) {
 		t.Errorf("progress %q, want %q", progress, want)
 	}

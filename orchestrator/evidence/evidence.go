@@ -200,7 +200,7 @@ func (s Suite) vocabulary() vocabulary {
 		asks:      "does it send requests to $ABL_APP_URL?",
 		none:      "the tests sent the app no request",
 		answer:    "a response of the app",
-		answers:   "answers",
+		answers:   "responses",
 		never:     "the tests never sent this request",
 		otherwise: "the tests sent this request only with other headers or another body",
 		every:     "every response to this request differs from the contract: ",

@@ -21,7 +21,7 @@ func TestLiveOnATerminal(t *testing.T) {
 				tick <- time.Time{}
 			}
 		})
-		for _, want := range []string{"phase 1: Notes that stay", "verifier   fail: 2 contracts", "exit code 4)"} {
+		for _, want := range []string{"phase 1: Notes that stay", "abl        fail: 2 contracts", "exit code 4)"} {
 			if !strings.Contains(got.unfolded(), strings.ReplaceAll(want, " ", "")) {
 				t.Errorf("%d columns: the screen lacks %q:\n%s", columns, want, got.text())
 			}

@@ -43,8 +43,8 @@ func aPhase() []state.Event {
 		next(3, with(of(v, state.Action), func(e *state.Event) { e.Text = "GET /notes" })),
 		next(60, with(of(v, state.CallEnd), func(e *state.Event) { e.Class, e.MS, e.Text = "oom", 63_000, "out of memory (limits.memory)" })),
 		next(0, state.Event{Kind: state.AppFailed, Text: "listens on 127.0.0.1 only"}),
-		next(0, state.Event{Kind: state.Verdict, Role: "verifier", Iteration: 1, Verdict: "fail", Text: "2 contracts"}),
-		next(3600, state.Event{Kind: state.Verdict, Role: "verifier", Iteration: 5, Verdict: "unverified", Text: "the report is missing"}),
+		next(0, state.Event{Kind: state.Verdict, Iteration: 1, Verdict: "fail", Text: "2 contracts"}),
+		next(3600, state.Event{Kind: state.Verdict, Iteration: 5, Verdict: "unverified", Text: "the report is missing"}),
 		next(1, state.Event{Kind: state.Outcome, Iteration: 5, Verdict: "unverified", Exit: exit(4)}),
 	}
 }
