@@ -30,9 +30,10 @@ func cleanCommand() cli.Command {
 	return cli.Command{
 		Name: "clean", Group: cli.Upkeep, Usage: "remove this project's containers, volumes and networks",
 		Long: `Removes this project's containers, volumes and networks from the engine: those with its
-label and a name that begins with abl- and its id. Also removes those of solutions/ here
-(abl learn), and of earlier projects in this directory whose .abl/state.json was deleted
-(for example by git clean -ffdx).
+label and a name that begins with abl- and its id. Also removes those of solutions/ in the
+project, and of earlier projects in its directory whose .abl/state.json was deleted (for
+example by git clean -ffdx). In a directory without a project, abl learn clean removes
+those of solutions/.
 
 It also restores the owner of files that containers used, and undoes the partial changes
 of a killed code-commit. It never changes source, tests, specs, logs and the ledger

@@ -211,7 +211,7 @@ func proof(c audit.Contract, r audit.Record) (lines []string) {
 	w := wordsOf(r)
 	say("result: ", []string{standingText(c, r)})
 	if c.Test != "" {
-		say("test: ", []string{c.Test})
+		say("test output: ", []string{c.Test})
 	}
 	say("replays against the "+w.app+": ", c.Runs)
 	if c.Result == audit.Pass {

@@ -53,7 +53,7 @@ func text(b *strings.Builder, r audit.Record, used string) {
 			fmt.Fprintf(b, "             %s\n", line(text))
 		}
 		if c.Test != "" {
-			fmt.Fprintf(b, "             test: %s\n", line(c.Test))
+			fmt.Fprintf(b, "             test output: %s\n", line(c.Test))
 		}
 		if skippedChecks(c, r) || c.Result == audit.Pass && c.Is == "verified" {
 			continue
@@ -144,7 +144,7 @@ func page(b *strings.Builder, run Run) {
 			why += "<br>" + code(text)
 		}
 		if c.Test != "" {
-			why += "<br>test " + code(c.Test)
+			why += "<br>test output " + code(c.Test)
 		}
 		fmt.Fprintf(b, "| %s | %s |", code(c.ID), code(c.Says))
 		for _, earlier := range before {
