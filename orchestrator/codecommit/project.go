@@ -362,7 +362,7 @@ func (p Project) provider(name string) (model.Provider, error) {
 	if p.Models != "" {
 		do = "add a line to " + p.Models + ": the name of the model and its provider, " + model.Words
 	}
-	return of, problem(do, "cannot tell the provider of the model %q", name)
+	return of, problem(do, "model %q is of an unknown provider", name)
 }
 
 // keys returns the keys for a provider in order of precedence: from its file, from the environment,

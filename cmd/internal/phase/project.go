@@ -176,7 +176,7 @@ func Number(arg string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, exit.With(exit.Usage, fmt.Errorf("phase must be a positive number, not %q", arg), "abl phase 1")
+		return 0, exit.With(exit.Usage, fmt.Errorf("phase must be a positive number, not %q", arg), "give a number such as 1")
 	}
 	return n, nil
 }
