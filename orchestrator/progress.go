@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -316,15 +317,15 @@ func advise(number int, specs []spec.Spec, e failedspecs.Entry) string {
 	}
 	for _, s := range specs {
 		for _, c := range s.Contracts {
-			place := fmt.Sprintf("%s (%s:%d)", c.ID, s.File, c.Line)
+			place := fmt.Sprintf("%s (%s:%d)", c.ID, filepath.Base(s.File), c.Line)
 			switch {
 			case c.ID != e.Contract:
 			case s.Number < number:
 				return fmt.Sprintf("%s: it held when phase %d passed: phase %d may contradict it, so change phase%d.md", place,
 					s.Number, number, number)
 			default:
-				return place + ": if the observation is right, write it into the contract, " +
-					"otherwise the exact request and the whole result, with an example in the Context"
+				return place + ": if the observation is right, write it into the contract; otherwise write the exact " +
+					"request and the whole result, and an example in the Context"
 			}
 		}
 	}

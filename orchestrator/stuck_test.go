@@ -15,7 +15,7 @@ func stuckSpecs(t *testing.T) []spec.Spec {
 	var specs []spec.Spec
 	for i, contracts := range []string{"- GET /a → 200\n", "- GET /b → 200\n- GET /c → 200\n- GET /d → 200\n"} {
 		n := string(rune('1' + i))
-		s, problems := spec.Parse("phase"+n+".md", []byte("# Phase "+n+": X\n\n## Context\n\nC.\n\n## Contracts\n\n"+contracts), i+1)
+		s, problems := spec.Parse("/home/me/.abl/specs/phase"+n+".md", []byte("# Phase "+n+": X\n\n## Context\n\nC.\n\n## Contracts\n\n"+contracts), i+1)
 		for _, p := range problems {
 			if p.Stops() {
 				t.Fatal(p)
@@ -42,7 +42,7 @@ func TestExplain(t *testing.T) {
 				"  step-1: 1 contract failed (P2.C1)", "  step-2: 1 contract failed (P2.C1)",
 				"  step-3: no verdict", "  step-4: 1 contract failed (P2.C1)",
 				"what you could change:",
-				"  P2.C1 (phase2.md:9): if the observation is right, write it into the contract, otherwise the exact request and the whole result, with an example in the Context",
+				"  P2.C1 (phase2.md:9): if the observation is right, write it into the contract; otherwise write the exact request and the whole result, and an example in the Context",
 				lint,
 			}},
 		{"broken by what another one needed, one of an earlier phase, one of none",
@@ -56,10 +56,10 @@ func TestExplain(t *testing.T) {
 				"  step-6: 1 contract failed (P2.C2)",
 				"  step-7: 4 contracts failed (P1.C1, P2.C1, P2.C3, the words of nice)",
 				"what you could change:",
-				"  P2.C1 (phase2.md:9): if the observation is right, write it into the contract, otherwise the exact request and the whole result, with an example in the Context",
+				"  P2.C1 (phase2.md:9): if the observation is right, write it into the contract; otherwise write the exact request and the whole result, and an example in the Context",
 				"  P1.C1 (phase1.md:9): it held when phase 1 passed: phase 2 may contradict it, so change phase2.md",
 				"  no contract says \"the words of nice\": add it as a contract, or exclude it in the Context",
-				"  P2.C3 (phase2.md:11): if the observation is right, write it into the contract, otherwise the exact request and the whole result, with an example in the Context",
+				"  P2.C3 (phase2.md:11): if the observation is right, write it into the contract; otherwise write the exact request and the whole result, and an example in the Context",
 				lint,
 			}},
 		{"an earlier phase, and answers that change",
@@ -69,7 +69,7 @@ func TestExplain(t *testing.T) {
 				"what was tried:", "  step-1: 2 contracts failed (P1.C1, P2.C2)", "  step-2: 2 contracts failed (P1.C1, P2.C2)",
 				"what you could change:",
 				"  P1.C1 (phase1.md:9): it held when phase 1 passed: phase 2 may contradict it, so change phase2.md",
-				"  P2.C2 (phase2.md:10): if the observation is right, write it into the contract, otherwise the exact request and the whole result, with an example in the Context",
+				"  P2.C2 (phase2.md:10): if the observation is right, write it into the contract; otherwise write the exact request and the whole result, and an example in the Context",
 				lint,
 			}},
 		{"a system that does not start", []Attempt{started},

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -109,16 +110,22 @@ func (v *View) show(tick <-chan time.Time) {
 	v.facts.close()
 }
 
-// Emit queues an event. Its texts are redacted, and all but Output are put on one line.
+// Emit queues an event. Its texts are redacted, and all but Output are put on one line. Notes keep their
+// indentation.
 func (v *View) Emit(e state.Event) { v.put(clean(e, v.safe)) }
 
 func clean(e state.Event, o *redact.Sanitizer) state.Event {
+	indent := ""
+	if e.Kind == state.Note {
+		indent = e.Text[:len(e.Text)-len(strings.TrimLeft(e.Text, " "))]
+	}
 	for _, s := range []*string{
 		&e.Role, &e.Call, &e.Agent, &e.Model, &e.Class, &e.Verdict,
 		&e.Hash, &e.Subject, &e.Text, &e.Evidence, &e.CostUSD,
 	} {
 		*s = o.Line(*s)
 	}
+	e.Text = indent[:min(len(indent), 4)] + e.Text
 	e.Output = o.String(e.Output)
 	if e.Time.IsZero() {
 		e.Time = time.Now()

@@ -57,6 +57,21 @@ func TestWhatGoesWhere(t *testing.T) {
 	}
 }
 
+// The lines about a stuck phase are indented below their headings.
+func TestNotesKeepTheirIndentation(t *testing.T) {
+	for _, progress := range []string{Plain, TTY} {
+		t.Run(progress, func(t *testing.T) {
+			var voice bytes.Buffer
+			v := Open(t.Context(), Options{Progress: progress, Stderr: &voice})
+			v.Emit(state.Event{Kind: state.Note, Text: "  P1.C1   a\nb"})
+			v.Close()
+			if got, want := voice.String(), "abl          P1.C1 a b"; !strings.Contains(got, want) {
+				t.Errorf("got %q, want %q in it", got, want)
+			}
+		})
+	}
+}
+
 // A reader that is gone or does not read never blocks the run.
 func TestReadersNeverBlock(t *testing.T) {
 	r, w, err := os.Pipe()
