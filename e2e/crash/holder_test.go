@@ -14,18 +14,21 @@ import (
 	"abl/roles/call"
 )
 
-// If the container that holds a network is killed before another one joins it, abl reports that,
+// If the container that holds a network, or the listener, is killed before abl needs it, abl reports that,
 // creates another, and the phase ends like an undisturbed one.
 func TestHolderKilled(t *testing.T) {
 	want, _ := wanted(t)
-	for point, holder := range map[string]string{"call.created": "holder-verifier", "app.created": "holder-app"} {
+	for point, holder := range map[string]string{
+		"call.created": "holder-verifier", "app.created": "holder-app", "probe.laid": "listener",
+	} {
 		t.Run(point, func(t *testing.T) {
-			if point == "app.created" {
+			if point != "call.created" {
 				lab.Long(t)
 			}
 			t.Parallel()
 			s := newScene(t, nil)
-			after := map[string]string{"call.created": "1*off->"} // that of the Builder, which has no network
+			// The first call, of the Builder, has no network.
+			after := map[string]string{"call.created": "1*off->", "probe.laid": "1*off->"}
 			r := s.start(point + "=" + after[point] + "1*pause")
 			s.atPause(point)
 			lab.Docker(t, "kill", "abl-"+s.ID()+"-"+holder)

@@ -228,6 +228,9 @@ func (p Launcher) judge(ctx context.Context, b *roles.Boundary, line []byte) err
 	}
 	if p.server != nil { // datagrams that the probe reports as refused must not have arrived
 		here := p.server.Arrived(ctx)
+		if !here.OK && p.Gone(ctx, p.server.Name) {
+			return fmt.Errorf("%w: %w: %s", sandbox.ErrUnproven, sandbox.ErrKilled, p.server.Name)
+		}
 		here.Weak = p.Weak && !here.OK
 		b.Inside = append(b.Inside, here)
 		if err := b.Inside.Err(); err != nil {
