@@ -26,7 +26,7 @@ func TestAppDoesNotRun(t *testing.T) {
 		t.Errorf("verdicts: got %q, want %q", got, want)
 	}
 	wants(t, "the end", r.Stderr, "stuck", "1 contract still fails", "3 iterations")
-	wants(t, "the events", r.Stdout, `"text":"SPEC: start the app`, `"text":"OBSERVED: `)
+	wants(t, "the events", r.Stdout, `"text":"  SPEC: start the app`, `"text":"    OBSERVED: `)
 	if got, want := called(all), "p1-build-1.1 p1-build-2.1 p1-build-3.1"; got != want {
 		t.Errorf("calls: got %s, want %s", got, want)
 	}
