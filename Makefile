@@ -135,7 +135,7 @@ test-portable: images
 ## test-agents: test phases, learning and faults with the real agent programs (1 GB of images)
 .PHONY: test-agents
 test-agents: images
-	@ABL_TEST_AGENTS=1 go test -count=1 -timeout 40m -v -run '^TestAgents|^TestGeminiPlaysTheDemo$$|^TestGeminiLearns$$' ./e2e/phase
+	@ABL_TEST_AGENTS=1 go test -count=1 -timeout 90m -v -run '^TestAgents|^TestGeminiPlaysTheDemo$$|^TestGeminiLearns$$' ./e2e/phase
 
 ## test-engines: run the suites that use an engine, also on Docker 28 with both image stores (root; docs/engines.md)
 .PHONY: test-engines
