@@ -64,15 +64,15 @@ func (r *repository) writeTree(was, is []*index.Entry) error {
 // removed.
 func (r *Repo) PutBack(ctx context.Context, was map[string]string,
 	uid, gid int) (differed []string, cleared []state.Thing, err error) {
-	_, found, err := r.look(ctx, scan.Options{Sweep: true}, nil)
+	w, err := r.look(ctx, scan.Options{Sweep: true}, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	now, all := treeOf(found.Entries, found.Out...), maps.Clone(was)
+	now, all := treeOf(w.Entries, w.Out...), maps.Clone(was)
 	maps.Copy(all, now)
 	maps.DeleteFunc(all, func(name, _ string) bool { return was[name] == now[name] })
 	differed = slices.Sorted(maps.Keys(all))
-	from := slices.DeleteFunc(slices.Clone(found.Entries), func(e *index.Entry) bool { return was[e.Name] == now[e.Name] })
+	from := slices.DeleteFunc(slices.Clone(w.Entries), func(e *index.Entry) bool { return was[e.Name] == now[e.Name] })
 	var to []*index.Entry
 	for _, name := range differed {
 		mode, hash, there := strings.Cut(was[name], " ")
@@ -81,16 +81,16 @@ func (r *Repo) PutBack(ctx context.Context, was map[string]string,
 		}
 		e := &index.Entry{Name: name, Hash: plumbing.NewHash(hash)}
 		if e.Mode, err = filemode.New(mode); err != nil {
-			return differed, found.Cleared, err
+			return differed, w.Cleared, err
 		}
 		to = append(to, e)
 	}
-	return differed, found.Cleared, r.rewrite(from, to, uid, gid)
+	return differed, w.Cleared, r.rewrite(from, to, uid, gid)
 }
 
 // rewrite replaces files of the work tree. The new files and the directories above them belong to uid
 // and gid, as far as abl may change that.
-func (r *Repo) rewrite(from, to []*index.Entry, uid, gid int) error {
+func (r *repository) rewrite(from, to []*index.Entry, uid, gid int) error {
 	root, err := os.OpenRoot(r.dir)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func writeFile(s *gitdir.Store, root *os.Root, e *index.Entry) error {
 }
 
 // overwrite replaces the content of a regular file of the workspace. It follows no links.
-func (r *Repo) overwrite(name string, data []byte) error {
+func (r *repository) overwrite(name string, data []byte) error {
 	root, err := os.OpenRoot(r.dir)
 	if err != nil {
 		return err

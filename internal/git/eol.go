@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/git/scan"
 	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -23,22 +22,22 @@ import (
 // requires, in the commit and in the work tree, like git add. Otherwise a fresh checkout would show
 // them as changed. git runs with the attributes of the work tree and without filters. Files that
 // were committed with CRLF before stay unchanged.
-func (r *Repo) normalize(ctx context.Context, objects *spool, base []*index.Entry, found *scan.Result) error {
-	if !r.opts.Clone || !slices.ContainsFunc(found.Entries, isAttributes) {
+func (w *walk) normalize(ctx context.Context) error {
+	if !w.opts.Clone || !slices.ContainsFunc(w.Entries, isAttributes) {
 		return nil
 	}
 	texts := map[string][]byte{}
-	for _, name := range differing(base, found.Entries) {
-		e := entryAt(found.Entries, name)
+	for _, name := range differing(w.base.entries, w.Entries) {
+		e := entryAt(w.Entries, name)
 		if !isFile(e) {
 			continue
 		}
-		data, err := r.withCRLF(objects, e)
+		data, err := w.withCRLF(e)
 		if err != nil || data == nil {
 			continue // a read error is reported elsewhere
 		}
-		if was := entryAt(base, name); was != nil {
-			if had, err := r.withCRLF(objects, was); err != nil || had != nil {
+		if was := entryAt(w.base.entries, name); was != nil {
+			if had, err := w.withCRLF(was); err != nil || had != nil {
 				continue
 			}
 		}
@@ -47,27 +46,27 @@ func (r *Repo) normalize(ctx context.Context, objects *spool, base []*index.Entr
 	if len(texts) == 0 {
 		return nil
 	}
-	s, err := r.withAttributes(ctx, found.Entries)
+	s, err := w.withAttributes(ctx)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	for i, e := range found.Entries {
+	for i, e := range w.Entries {
 		if data, is := texts[e.Name]; is && err == nil {
-			found.Entries[i], err = r.normalized(ctx, s, objects, e, data)
+			w.Entries[i], err = w.normalized(ctx, s, e, data)
 		}
 	}
 	return err
 }
 
 // withCRLF returns the content of a text file with CRLF, nil for other files.
-func (r *Repo) withCRLF(objects *spool, e *index.Entry) ([]byte, error) {
+func (w *walk) withCRLF(e *index.Entry) ([]byte, error) {
 	var in io.ReadCloser
 	var err error
-	if o, is := objects.all[e.Hash]; is {
+	if o, is := w.objects.all[e.Hash]; is {
 		in, err = o.Reader()
 	} else {
-		in, _, err = r.git.Store().Blob(e.Hash)
+		in, _, err = w.git.Store().Blob(e.Hash)
 	}
 	if err != nil {
 		return nil, err
@@ -80,20 +79,20 @@ func (r *Repo) withCRLF(objects *spool, e *index.Entry) ([]byte, error) {
 	return data, nil
 }
 
-// withAttributes creates a scratch repository whose work tree has only the .gitattributes files
-// among sorted entries of the workspace.
-func (r *Repo) withAttributes(ctx context.Context, entries []*index.Entry) (*scratch, error) {
-	s, err := newScratch(ctx, r.git, &r.repository)
+// withAttributes creates a scratch repository whose work tree has only the .gitattributes files of
+// the workspace.
+func (w *walk) withAttributes(ctx context.Context) (*scratch, error) {
+	s, err := newScratch(ctx, w.git, &w.repository)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
+	for _, e := range w.Entries {
 		if !isAttributes(e) || err != nil {
 			continue
 		}
 		to := filepath.Join(s.work, filepath.FromSlash(e.Name))
 		var data []byte
-		if data, err = hostfs.Read(r.dir, e.Name, maxSteering); err == nil {
+		if data, err = hostfs.Read(w.dir, e.Name, maxSteering); err == nil {
 			err = errors.Join(os.MkdirAll(filepath.Dir(to), 0o700), hostfs.Write(to, data, 0o600))
 		}
 	}
@@ -112,8 +111,7 @@ func (s *scratch) inWorkTree(ctx context.Context, args ...string) *exec.Cmd {
 
 // normalized returns the entry of a file as git would add it. If it differs, normalized also
 // rewrites the file.
-func (r *Repo) normalized(ctx context.Context, s *scratch, objects *spool, e *index.Entry,
-	data []byte) (*index.Entry, error) {
+func (w *walk) normalized(ctx context.Context, s *scratch, e *index.Entry, data []byte) (*index.Entry, error) {
 	cmd := s.inWorkTree(ctx, "-c", "core.safecrlf=false", "hash-object", "-w", "--path="+e.Name, "--stdin")
 	cmd.Stdin = bytes.NewReader(data)
 	out, err := output(cmd)
@@ -126,10 +124,10 @@ func (r *Repo) normalized(ctx context.Context, s *scratch, objects *spool, e *in
 	}
 	text, err := output(s.command(ctx, "cat-file", "blob", hash.String()))
 	if err == nil {
-		_, err = objects.blob(text)
+		_, err = w.objects.blob(text)
 	}
 	if err == nil {
-		err = r.overwrite(e.Name, text)
+		err = w.overwrite(e.Name, text)
 	}
 	if err != nil {
 		return e, fmt.Errorf("cannot write %q with the line ends of .gitattributes: %w", e.Name, err)

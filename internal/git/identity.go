@@ -83,15 +83,12 @@ func (r *Repo) CheckSigning(ctx context.Context) error {
 	if r.opts.Identity.Signing == nil {
 		return nil
 	}
-	objects, err := newSpool(r.git)
+	objects, err := newSpool(&r.repository, r.opts.Identity)
 	if err != nil {
 		return err
 	}
 	defer objects.close()
-	_, c, err := objects.commit("a trial\n", nil, nil)
-	if err == nil {
-		_, err = r.signed(ctx, objects, c)
-	}
+	_, _, err = objects.commit(ctx, "a trial\n", nil, nil)
 	return err
 }
 
@@ -99,38 +96,33 @@ func (r *Repo) CheckSigning(ctx context.Context) error {
 // forever.
 const signTime = time.Minute
 
-// signed returns a copy of a new commit that the user's git signed, or the commit itself if the
-// user does not sign. git runs in a scratch repository with the user's settings and without those
-// of the repository.
-func (r *Repo) signed(ctx context.Context, objects *spool, c *object.Commit) (*object.Commit, error) {
-	signing := r.opts.Identity.Signing
-	if signing == nil {
-		return c, nil
-	}
+// signed adds a commit with the signature of the user's git. git runs in a scratch repository with
+// the user's settings and without those of the repository.
+func (s *spool) signed(ctx context.Context, c *object.Commit) (*object.Commit, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, signTime, fmt.Errorf("git did not sign within %v", signTime))
 	defer cancel()
-	s, err := newScratch(ctx, r.git, &r.repository)
+	git, err := newScratch(ctx, s.in.git, s.in)
 	if err != nil {
 		return nil, err
 	}
-	defer s.close()
-	if tree, is := objects.all[c.TreeHash]; is {
+	defer git.close()
+	if tree, is := s.all[c.TreeHash]; is {
 		in, err := tree.Reader()
 		if err != nil {
 			return nil, err
 		}
-		cmd := s.command(ctx, "hash-object", "-t", "tree", "-w", "--stdin")
+		cmd := git.command(ctx, "hash-object", "-t", "tree", "-w", "--stdin")
 		cmd.Stdin = in
 		if _, err := output(cmd); err != nil {
 			return nil, err
 		}
 	}
-	made, err := output(s.signer(ctx, signing, c))
+	made, err := output(git.signer(ctx, s.by.Signing, c))
 	if err != nil {
 		return nil, gitdir.Foreign("git cannot sign a commit although commit.gpgsign is set (%v): unlock the key, or "+
 			"run git config commit.gpgsign false", err)
 	}
-	data, err := s.run(ctx, "cat-file", "commit", strings.TrimSpace(string(made)))
+	data, err := git.run(ctx, "cat-file", "commit", strings.TrimSpace(string(made)))
 	if err != nil {
 		return nil, err
 	}
@@ -141,8 +133,7 @@ func (r *Repo) signed(ctx context.Context, objects *spool, c *object.Commit) (*o
 	if err := signed.Decode(&raw); err != nil {
 		return nil, err
 	}
-	delete(objects.all, c.Hash)
-	return signed, objects.put(&raw)
+	return signed, s.put(&raw)
 }
 
 // signer returns the git command that creates a signed copy of a commit.
@@ -167,14 +158,14 @@ func (s *scratch) signer(ctx context.Context, signing *Signing, c *object.Commit
 	return cmd
 }
 
-// messageText returns the text of a message with the trailers of the identity.
-func (r *Repo) messageText(m Message) (string, error) {
+// text returns the text of a message with the trailers of the identity.
+func (i Identity) text(m Message) (string, error) {
 	text, err := m.text()
-	if err != nil || len(r.opts.Identity.Trailers) == 0 {
+	if err != nil || len(i.Trailers) == 0 {
 		return text, err
 	}
 	if m.Call == "" {
 		text += "\n"
 	}
-	return text + strings.Join(r.opts.Identity.Trailers, "\n") + "\n", nil
+	return text + strings.Join(i.Trailers, "\n") + "\n", nil
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"abl/internal/git/gitdir"
-	"abl/internal/git/scan"
 	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -48,24 +47,24 @@ func isAttributes(e *index.Entry) bool {
 
 // point replaces the hashes of new and changed files in Git LFS with those of their pointers, as the
 // clean filter of git-lfs does. git determines these files with the attributes of the work tree. The
-// work tree keeps the content. objects, if not nil, receives pointers and content.
-func (r *Repo) point(ctx context.Context, base []*index.Entry, found *scan.Result, objects *spool) error {
+// work tree keeps the content.
+func (w *walk) point(ctx context.Context) error {
 	uses := func(e *index.Entry) bool {
-		data, err := hostfs.Read(r.dir, e.Name, maxSteering)
+		data, err := hostfs.Read(w.dir, e.Name, maxSteering)
 		return err == nil && namesLFS(data)
 	}
-	if !r.opts.Clone || !slices.ContainsFunc(found.Entries, func(e *index.Entry) bool {
+	if !w.opts.Clone || !slices.ContainsFunc(w.Entries, func(e *index.Entry) bool {
 		return isAttributes(e) && uses(e)
 	}) {
 		return nil
 	}
-	names := slices.DeleteFunc(differing(base, found.Entries), func(name string) bool {
-		return !isFile(entryAt(found.Entries, name))
+	names := slices.DeleteFunc(differing(w.base.entries, w.Entries), func(name string) bool {
+		return !isFile(entryAt(w.Entries, name))
 	})
 	if len(names) == 0 {
 		return nil
 	}
-	s, err := r.withAttributes(ctx, found.Entries)
+	s, err := w.withAttributes(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,15 +76,15 @@ func (r *Repo) point(ctx context.Context, base []*index.Entry, found *scan.Resul
 	fields := strings.Split(string(out), "\x00") // path, attribute and value of each
 	for i, name := range names {
 		if err == nil && len(fields) > 3*i+2 && fields[3*i+2] == "lfs" {
-			at, _ := slices.BinarySearchFunc(found.Entries, name, byName)
-			raw = append(raw, found.Entries[at].Hash)
-			found.Entries[at], err = r.pointer(found.Entries[at], objects)
+			at, _ := slices.BinarySearchFunc(w.Entries, name, byName)
+			raw = append(raw, w.Entries[at].Hash)
+			w.Entries[at], err = w.pointer(w.Entries[at])
 		}
 	}
 	for _, hash := range raw {
 		uses := func(e *index.Entry) bool { return e.Hash == hash }
-		if objects != nil && !slices.ContainsFunc(found.Entries, uses) {
-			delete(objects.all, hash)
+		if w.objects != nil && !slices.ContainsFunc(w.Entries, uses) {
+			delete(w.objects.all, hash)
 		}
 	}
 	return err
@@ -93,8 +92,8 @@ func (r *Repo) point(ctx context.Context, base []*index.Entry, found *scan.Resul
 
 // pointer returns the entry with the hash of its pointer. An empty file and a pointer are their own
 // pointers.
-func (r *Repo) pointer(e *index.Entry, objects *spool) (*index.Entry, error) {
-	f, err := hostfs.Open(r.dir, e.Name)
+func (w *walk) pointer(e *index.Entry) (*index.Entry, error) {
+	f, err := hostfs.Open(w.dir, e.Name)
 	if err != nil {
 		return e, fmt.Errorf("cannot read %q: %w", e.Name, err)
 	}
@@ -118,15 +117,15 @@ func (r *Repo) pointer(e *index.Entry, objects *spool) (*index.Entry, error) {
 	text := gitdir.PointerText(oid, info.Size())
 	to := *e
 	to.Hash = plumbing.ComputeHash(plumbing.BlobObject, text)
-	if objects == nil {
+	if w.objects == nil {
 		return &to, nil
 	}
 	if _, err = f.Seek(0, io.SeekStart); err == nil {
-		err = objects.add(plumbing.BlobObject, e.Hash, info.Size(), f)
+		err = w.objects.add(plumbing.BlobObject, e.Hash, info.Size(), f)
 	}
 	if err == nil {
-		_, err = objects.blob(text)
-		objects.large[to.Hash] = large{objects.all[e.Hash], oid}
+		_, err = w.objects.blob(text)
+		w.objects.large[to.Hash] = large{w.objects.all[e.Hash], oid}
 	}
 	return &to, err
 }

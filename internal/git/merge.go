@@ -14,6 +14,7 @@ import (
 	"abl/internal/hostfs"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 )
 
 // ErrConflict means that both sides of a merge changed the same lines, so that the user must merge.
@@ -56,7 +57,7 @@ var ErrEdited = errors.New("uncommitted changes are in the way")
 // ErrConflict names the files. edited are the paths of the work tree that differ from the branch.
 // If the merge changes one of them, Merge returns ErrEdited and changes nothing.
 func (o *Origin) Merge(ctx context.Context, r *Repo, commit, subject string, edited []string) (Commit, error) {
-	text, err := r.messageText(Message{Subject: subject})
+	text, err := r.opts.Identity.text(Message{Subject: subject})
 	if err != nil {
 		return Commit{}, err
 	}
@@ -73,11 +74,12 @@ func (o *Origin) Merge(ctx context.Context, r *Repo, commit, subject string, edi
 	if err == nil && !forward {
 		commit, err = o.merged(ctx, r, ours.Hash, commit, text)
 	}
+	c := checkout{r, ours.Hash, commit}
 	if err == nil {
-		err = r.unedited(ours.Hash, commit, edited)
+		err = c.refuse(edited)
 	}
 	if err == nil {
-		err = r.moveTo(ctx, ours.Hash, commit)
+		err = c.begin(ctx)
 	}
 	if err != nil {
 		return ours, err
@@ -86,21 +88,26 @@ func (o *Origin) Merge(ctx context.Context, r *Repo, commit, subject string, edi
 	return ours, err
 }
 
-// unedited returns ErrEdited if an edited path differs between two commits, or is a parent or child
+// checkout moves branch, index and work tree of a clone from one commit to another.
+type checkout struct {
+	*Repo
+	was, is string
+}
+
+// refuse returns ErrEdited if an edited path differs between the commits, or is a parent or child
 // of such a path.
-func (r *Repo) unedited(was, is string, edited []string) error {
+func (c checkout) refuse(edited []string) error {
 	if len(edited) == 0 {
 		return nil
 	}
 	if len(edited) >= maxDiffers { // there may be more
 		return fmt.Errorf("%w: %d or more", ErrEdited, maxDiffers)
 	}
-	before, err1 := r.content(was)
-	after, err2 := r.content(is)
-	if err := errors.Join(err1, err2); err != nil {
+	before, after, err := c.content()
+	if err != nil {
 		return err
 	}
-	for _, path := range differing(before.entries, after.entries) {
+	for _, path := range differing(before, after) {
 		for _, mine := range edited {
 			if path == mine || strings.HasPrefix(path, mine+"/") || strings.HasPrefix(mine, path+"/") {
 				return fmt.Errorf("%w: %q", ErrEdited, mine)
@@ -135,20 +142,19 @@ func (o *Origin) merged(ctx context.Context, r *Repo, ours, theirs, text string)
 	if len(conflicts) > 0 {
 		return "", fmt.Errorf("%w: %s", ErrConflict, strings.Join(conflicts, ", "))
 	}
-	return r.commitTree(ctx, s, tree, text, ours, theirs)
+	return s.commit(ctx, r, tree, text, ours, theirs)
 }
 
-// commitTree copies the objects that git created in a scratch repository and creates a commit of a
-// tree.
-func (r *Repo) commitTree(ctx context.Context, s *scratch, tree, text string, parents ...string) (string, error) {
+// commit copies the objects that git created in the scratch repository to a clone, and creates a
+// commit of a tree there.
+func (s *scratch) commit(ctx context.Context, to *Repo, tree, text string, parents ...string) (string, error) {
 	made, err1 := s.made()
-	objects, err2 := newSpool(r.git)
+	objects, err2 := newSpool(&to.repository, to.opts.Identity)
 	if err := errors.Join(err1, err2); err != nil {
 		return "", err
 	}
 	defer objects.close()
-	objects.author = r.opts.Identity.Author
-	from := gitdir.At(s.dir, r.id).Store()
+	from := gitdir.At(s.dir, to.id).Store()
 	for _, hash := range made {
 		o, err := from.EncodedObject(plumbing.AnyObject, hash)
 		if err == nil {
@@ -158,12 +164,9 @@ func (r *Repo) commitTree(ctx context.Context, s *scratch, tree, text string, pa
 			return "", err
 		}
 	}
-	c, err := objects.commitOf(plumbing.NewHash(tree), text, parents...)
+	c, err := objects.commitOf(ctx, plumbing.NewHash(tree), text, parents...)
 	if err == nil {
-		c, err = r.signed(ctx, objects, c)
-	}
-	if err == nil {
-		err = objects.finish(r.git)
+		err = objects.finish()
 	}
 	if err != nil {
 		return "", err
@@ -201,15 +204,34 @@ func textOf(s *gitdir.Store, hash plumbing.Hash) (string, error) {
 // work tree is between them.
 const underWay = "ABL_CHECKOUT"
 
-// moveTo moves branch, index and work tree to a commit. After a kill, Open completes the move.
-func (r *Repo) moveTo(ctx context.Context, was, is string) error {
-	if err := r.git.Replace(underWay, []byte(was+" "+is+"\n")); err != nil {
+// begin moves the branch, then index and work tree. After a kill, Open completes the move.
+func (c checkout) begin(ctx context.Context) error {
+	if err := c.git.Replace(underWay, []byte(c.was+" "+c.is+"\n")); err != nil {
 		return err
 	}
-	if err := r.git.Move(ctx, r.ref(), was, is); err != nil {
-		return errors.Join(err, os.Remove(r.git.Join(underWay)))
+	if err := c.git.Move(ctx, c.ref(), c.was, c.is); err != nil {
+		return errors.Join(err, os.Remove(c.git.Join(underWay)))
 	}
-	return r.endCheckout(is)
+	return c.complete()
+}
+
+// complete moves index and work tree.
+func (c checkout) complete() error {
+	before, after, err := c.content()
+	if err == nil {
+		err = c.checkOut(before, after)
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(c.git.Join(underWay))
+}
+
+// content returns the entries of both commits.
+func (c checkout) content() (before, after []*index.Entry, err error) {
+	was, err1 := c.Repo.content(c.was)
+	is, err2 := c.Repo.content(c.is)
+	return was.entries, is.entries, errors.Join(err1, err2)
 }
 
 // endCheckout completes a checkout in progress if the branch has already moved.
@@ -224,14 +246,7 @@ func (r *Repo) endCheckout(tip string) error {
 			r.git.Join(underWay))
 	}
 	if tip == is {
-		before, err1 := r.content(was)
-		after, err2 := r.content(is)
-		if err := errors.Join(err1, err2); err != nil {
-			return err
-		}
-		if err := r.checkOut(before.entries, after.entries); err != nil {
-			return err
-		}
+		return checkout{r, was, is}.complete()
 	}
 	return os.Remove(r.git.Join(underWay))
 }

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,7 +36,8 @@ const (
 type spool struct {
 	storer.EncodedObjectStorer // nil: go-git's encoder calls only EncodedObject
 
-	author Person // author of commits
+	in *repository
+	by Identity // of commits
 
 	file *os.File
 	at   int64 // offset of the next object
@@ -62,12 +64,18 @@ func (o spooled) Reader() (io.ReadCloser, error) {
 	return io.NopCloser(o.data), err
 }
 
-func newSpool(d gitdir.Dir) (*spool, error) {
-	f, err := d.Unnamed()
+func newSpool(in *repository, by Identity) (*spool, error) {
+	f, err := in.git.Unnamed()
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a file for new objects: %w", err)
 	}
-	return &spool{file: f, all: map[plumbing.Hash]spooled{}, large: map[plumbing.Hash]large{}}, nil
+	return &spool{
+		in:    in,
+		by:    by,
+		file:  f,
+		all:   map[plumbing.Hash]spooled{},
+		large: map[plumbing.Hash]large{},
+	}, nil
 }
 
 // add adds an object unless the spool has it.
@@ -112,20 +120,21 @@ func (s *spool) encode(o object.Object, there plumbing.Hash) (plumbing.Hash, err
 }
 
 // commit adds a commit of sorted entries with its trees, except for the known trees.
-func (s *spool) commit(text string, entries []*index.Entry, known map[string]plumbing.Hash,
+func (s *spool) commit(ctx context.Context, text string, entries []*index.Entry, known map[string]plumbing.Hash,
 	parents ...string) (content, *object.Commit, error) {
 	now := content{entries, map[string]plumbing.Hash{}}
 	if err := s.tree(&now, "", entries, known); err != nil {
 		return now, nil, err
 	}
-	c, err := s.commitOf(now.trees[""], text, parents...)
+	c, err := s.commitOf(ctx, now.trees[""], text, parents...)
 	return now, c, err
 }
 
-// commitOf adds a commit of a tree. It ignores empty parents.
-func (s *spool) commitOf(tree plumbing.Hash, text string, parents ...string) (*object.Commit, error) {
-	who := s.author.signature(time.Now())
-	c := &object.Commit{
+// commitOf adds a commit of a tree, signed if the user signs. It ignores empty parents.
+func (s *spool) commitOf(ctx context.Context, tree plumbing.Hash, text string,
+	parents ...string) (c *object.Commit, err error) {
+	who := s.by.Author.signature(time.Now())
+	c = &object.Commit{
 		Author:    who,
 		Committer: who,
 		Message:   text,
@@ -136,7 +145,9 @@ func (s *spool) commitOf(tree plumbing.Hash, text string, parents ...string) (*o
 			c.ParentHashes = append(c.ParentHashes, plumbing.NewHash(p))
 		}
 	}
-	var err error
+	if s.by.Signing != nil {
+		return s.signed(ctx, c)
+	}
 	c.Hash, err = s.encode(c, plumbing.ZeroHash)
 	return c, err
 }
@@ -171,8 +182,9 @@ func (s *spool) EncodedObject(_ plumbing.ObjectType, hash plumbing.Hash) (plumbi
 	return s.all[hash], nil
 }
 
-// finish writes all objects durably to a repository.
-func (s *spool) finish(d gitdir.Dir) error {
+// finish writes all objects durably to the repository.
+func (s *spool) finish() error {
+	d := s.in.git
 	for _, l := range s.large {
 		if err := d.Large(l.oid, io.NewSectionReader(l.data, 0, l.Size())); err != nil {
 			return err

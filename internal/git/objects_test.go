@@ -40,7 +40,7 @@ func put(t *testing.T, s *spool, n, size int) (names []string) {
 
 func spoolIn(t *testing.T, r *Repo) *spool {
 	t.Helper()
-	s, err := newSpool(r.git)
+	s, err := newSpool(&r.repository, Identity{})
 	must(t, err)
 	t.Cleanup(s.close)
 	return s
@@ -55,7 +55,7 @@ func TestSpool(t *testing.T) {
 			snapshot(t, r, "s", "1")
 			s := spoolIn(t, r)
 			names := put(t, s, c.count, c.size)
-			must(t, s.finish(r.git))
+			must(t, s.finish())
 			sound(t, r.dir)
 			known := git(t, r.dir, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
 			for _, h := range names {
@@ -92,7 +92,7 @@ func TestSpoolRejectsChangedContent(t *testing.T) {
 	}
 	must(t, s.add(plumbing.BlobObject, name, int64(len(big)), bytes.NewReader(big)))
 	put(t, s, 20, 50)
-	must(t, s.finish(r.git))
+	must(t, s.finish())
 	if got := git(t, r.dir, "cat-file", "-s", name.String()); got != "4800000" {
 		t.Errorf("size %s", got)
 	}
@@ -104,7 +104,7 @@ func TestSpoolRejectsChangedContent(t *testing.T) {
 
 func TestSpoolDropped(t *testing.T) {
 	r := open(t, t.TempDir())
-	s, err := newSpool(r.git)
+	s, err := newSpool(&r.repository, Identity{})
 	must(t, err)
 	put(t, s, 100, 100)
 	s.close()
@@ -136,7 +136,7 @@ func TestSpoolFails(t *testing.T) {
 		s := spoolIn(t, r)
 		put(t, s, count, 2000)
 		before, err := descriptors(), error(nil)
-		withFullDisk(t, func() { err = s.finish(r.git) })
+		withFullDisk(t, func() { err = s.finish() })
 		if err == nil {
 			t.Errorf("%d objects: no error", count)
 		}

@@ -331,7 +331,7 @@ func (o *Origin) Keep(ctx context.Context, ref, was, subject string,
 	if err != nil {
 		return "", err
 	}
-	objects, err := newSpool(o.git)
+	objects, err := newSpool(&o.repository, Identity{})
 	if err != nil {
 		return "", err
 	}
@@ -345,7 +345,7 @@ func (o *Origin) Keep(ctx context.Context, ref, was, subject string,
 		entries = append(entries, &index.Entry{Name: path, Mode: filemode.Regular, Hash: hash})
 	}
 	slices.SortFunc(entries, inOrder)
-	_, c, err := objects.commit(text, entries, nil, was)
+	_, c, err := objects.commit(ctx, text, entries, nil, was)
 	if err != nil {
 		return "", err
 	}
@@ -358,7 +358,7 @@ func (o *Origin) Keep(ctx context.Context, ref, was, subject string,
 			return was, nil
 		}
 	}
-	if err := objects.finish(o.git); err != nil {
+	if err := objects.finish(); err != nil {
 		return "", err
 	}
 	return c.Hash.String(), o.git.Move(ctx, ref, was, c.Hash.String())

@@ -1,23 +1,17 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"abl/internal/git/scan"
-	"abl/internal/hostfs"
 	"abl/internal/state"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/index"
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
@@ -41,7 +35,7 @@ type Skipped = scan.Skipped
 // moment leaves a state that git itself could have left, and the next Snapshot continues from
 // there.
 func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
-	text, err := r.messageText(m)
+	text, err := r.opts.Identity.text(m)
 	if err != nil {
 		return Snap{}, err
 	}
@@ -64,159 +58,36 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 	if ok && m.Call != "" && head.Call == m.Call {
 		return r.existing(head)
 	}
-	objects, err := newSpool(r.git)
+	objects, err := newSpool(&r.repository, r.opts.Identity)
 	if err != nil {
 		return Snap{}, err
 	}
 	defer objects.close()
-	objects.author = r.opts.Identity.Author
-	base, found, err := r.look(ctx, scan.Options{Sweep: m.Keep != nil}, objects)
+	w, err := r.look(ctx, scan.Options{Sweep: m.Keep != nil}, objects)
 	if err == nil && m.Keep != nil {
-		err = r.report(base.entries, found, m.Keep)
+		err = w.report(m.Keep)
 	}
 	if err == nil {
-		err = r.normalize(ctx, objects, base.entries, found)
+		err = w.normalize(ctx)
 	}
 	if err == nil {
-		err = objects.refuseSecrets(r.opts.Secrets, base.entries, found.Entries)
+		err = objects.refuseSecrets(r.opts.Secrets, w.base.entries, w.Entries)
 	}
 	if err != nil {
 		return Snap{}, err
 	}
-	changed := len(differing(base.entries, found.Entries))
+	changed := len(differing(w.base.entries, w.Entries))
 	if ok && m.IfChanged && changed == 0 {
-		return Snap{Commit: head, Skipped: found.Skipped}, nil
+		return Snap{Commit: head, Skipped: w.Skipped}, nil
 	}
-	now, c, err := objects.commit(text, found.Entries, base.trees, head.Hash)
-	if err == nil {
-		c, err = r.signed(ctx, objects, c)
-	}
+	now, c, err := objects.commit(ctx, text, w.Entries, w.base.trees, head.Hash)
 	if err == nil {
 		err = r.write(ctx, objects, now, c)
 	}
 	if err != nil {
 		return Snap{}, err
 	}
-	return Snap{Commit: readCommit(c), Skipped: found.Skipped, Changed: changed}, nil
-}
-
-// look reads the last commit and walks the directory with the options o. objects, if not nil,
-// receives the new objects.
-func (r *Repo) look(ctx context.Context, o scan.Options, objects *spool) (base content, found *scan.Result, err error) {
-	if objects != nil {
-		o.Put = objects.add
-	}
-	if base, err = r.complete(&o); err != nil {
-		return base, nil, err
-	}
-	// Omitted paths and submodules stay as committed, with everything below them, whatever the
-	// directory contains instead.
-	paths := slices.Clone(r.opts.Without)
-	for _, e := range o.Known {
-		if e.Mode == filemode.Submodule {
-			paths = append(paths, e.Name)
-		}
-	}
-	away := func(e *index.Entry) bool { return without(paths, e.Name) }
-	kept := slices.DeleteFunc(slices.Clone(o.Known), func(e *index.Entry) bool { return !away(e) })
-	modules := r.moduleFiles(kept)
-	o.Known = append(slices.DeleteFunc(slices.Clone(o.Known), away), modules...)
-	slices.SortFunc(o.Known, inOrder)
-	if found, err = scan.Walk(ctx, o); err != nil {
-		return base, nil, err
-	}
-	if !o.Names {
-		read := *found
-		r.read.Store(&read)
-	}
-	all := found.Entries
-	found.Entries = slices.DeleteFunc(slices.Clone(found.Entries), func(e *index.Entry) bool {
-		out := away(e) || below(kept, e.Name)
-		if out && !same(e, entryAt(modules, e.Name)) && len(found.Ignores) < maxDiffers {
-			found.Ignores = append(found.Ignores, Skipped{Path: e.Name, Why: r.whyAway(e.Name)})
-		}
-		return out
-	})
-	if !o.Names {
-		found.Ignores = append(found.Ignores, removed(modules, all)...)
-	}
-	found.Entries = append(found.Entries, kept...)
-	slices.SortFunc(found.Entries, inOrder)
-	if !o.Names {
-		err = r.point(ctx, base.entries, found, objects)
-	}
-	return base, found, err
-}
-
-// complete sets the options that follow from the last commit, the index and the repository's
-// settings. It returns the content of the last commit.
-func (r *Repo) complete(o *scan.Options) (base content, err error) {
-	head, err := r.tip()
-	if err == nil {
-		base, err = r.content(head)
-	}
-	if err == nil {
-		o.Known, o.Written, err = r.index(base)
-	}
-	if o.Read = r.read.Load(); o.Reread {
-		o.Written, o.Read = time.Time{}, nil
-	}
-	if err != nil {
-		return base, err
-	}
-	o.Exclude, _ = hostfs.Read(r.git.Path, "info/exclude", maxSteering) // git ignores an unreadable file, too
-	o.Root, o.NoExec = r.dir, r.noExec
-	o.SizeOf = func(h plumbing.Hash) (int64, error) {
-		f, size, err := r.git.Store().File(h)
-		if err == nil {
-			f.Close()
-		}
-		return size, err
-	}
-	o.MaxFile = cmp.Or(r.opts.MaxFile, 50<<20)
-	return base, nil
-}
-
-// moduleFiles returns the files of the submodules among sorted entries.
-func (r *Repo) moduleFiles(entries []*index.Entry) []*index.Entry {
-	isModule := func(e *index.Entry) bool { return e.Mode == filemode.Submodule }
-	only := slices.DeleteFunc(slices.Clone(entries), func(e *index.Entry) bool {
-		names, err := hostfs.Names(r.dir, e.Name, maxInside)
-		return !isModule(e) || err == nil && len(names) == 0 // older versions of abl left it empty
-	})
-	return slices.DeleteFunc(slices.Clone(r.withModules(only)), isModule)
-}
-
-// removed lists the missing files of submodules, up to maxDiffers.
-func removed(modules, found []*index.Entry) (all []Skipped) {
-	for _, e := range modules {
-		if entryAt(found, e.Name) == nil && len(all) < maxDiffers {
-			all = append(all, Skipped{Path: e.Name, Why: "removed inside a submodule: commits of this repository cannot " +
-				"hold that"})
-		}
-	}
-	return all
-}
-
-// whyAway returns the reason why no commit can contain a path in a submodule or an omitted one.
-func (r *Repo) whyAway(path string) string {
-	if without(r.opts.Without, path) {
-		return "excluded from the clone (adopt.exclude)"
-	}
-	return "inside a submodule: commits of this repository cannot hold it"
-}
-
-// absent lists paths of the directory that its commit does not contain, with the reasons.
-func absent(found *scan.Result) (all []state.Thing) {
-	for _, s := range slices.Concat(found.Skipped, found.Ignores) {
-		all = append(all, state.Thing{Path: s.Path, What: s.Why})
-	}
-	for _, t := range found.Cleared {
-		if strings.HasSuffix(t.What, "removed") {
-			all = append(all, t)
-		}
-	}
-	return state.InOrder(all)
+	return Snap{Commit: readCommit(c), Skipped: w.Skipped, Changed: changed}, nil
 }
 
 // write writes objects, index and branch durably in this order. It encodes the index while it
@@ -229,7 +100,7 @@ func (r *Repo) write(ctx context.Context, objects *spool, now content, c *object
 		ix, err = encodeIndex(now.entries)
 		encoded <- err
 	}()
-	err := errors.Join(objects.finish(r.git), <-encoded)
+	err := errors.Join(objects.finish(), <-encoded)
 	if err == nil {
 		err = r.git.Replace("index", ix)
 	}
@@ -294,59 +165,11 @@ func callOf(message string) string {
 func (r *Repo) Sweep(ctx context.Context, keep func(state.Found) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	base, found, err := r.look(ctx, scan.Options{Sweep: true}, nil)
+	w, err := r.look(ctx, scan.Options{Sweep: true}, nil)
 	if err != nil {
 		return err
 	}
-	return r.report(base.entries, found, keep)
-}
-
-const maxMarks = 64 << 20 // bytes
-
-// report passes the findings of a walk to keep. Marks that the cache lists are not new. report
-// updates the cache, one line per mark, after the findings were saved.
-func (r *Repo) report(base []*index.Entry, w *scan.Result, keep func(state.Found) error) error {
-	before, _ := hostfs.Read(filepath.Dir(r.opts.Cache), filepath.Base(r.opts.Cache), maxMarks)
-	was, now := slices.Collect(strings.Lines(string(before))), []string{}
-	control := r.control(base, w.Entries)
-	for _, m := range w.Marks {
-		line := fmt.Sprintf("%s %q\n", m.State, m.Path)
-		now = append(now, line)
-		if _, known := slices.BinarySearch(was, line); !known {
-			control = append(control, m.Thing)
-		}
-	}
-	if err := keep(state.Found{
-		Cleared: w.Cleared,
-		Control: state.InOrder(control),
-		Ignored: w.Ignored,
-		Absent:  absent(w),
-	}); err != nil {
-		return err
-	}
-	slices.Sort(now)
-	if r.opts.Cache == "" || slices.Equal(was, now) {
-		return nil
-	}
-	if err := hostfs.Write(r.opts.Cache, []byte(strings.Join(now, "")), 0o600); err != nil {
-		return fmt.Errorf("cannot save the findings of %q: %w", r.dir, err)
-	}
-	return nil
-}
-
-// control lists new and changed files that steer the user's tools.
-func (r *Repo) control(base, entries []*index.Entry) (all []state.Thing) {
-	for _, path := range differing(base, entries) {
-		e, what := entryAt(entries, path), scan.SteersPath(path)
-		if what == "" && r.hooks != "" && strings.HasPrefix(path, r.hooks) {
-			what = scan.Hook
-		}
-		if e != nil && what != "" {
-			runs := scan.Runs(what) || e.Mode == filemode.Executable
-			all = append(all, state.Thing{Path: path, What: what, Runs: runs})
-		}
-	}
-	return all
+	return w.report(keep)
 }
 
 // maxDiffers is the maximum number of listed paths that differ.
@@ -355,44 +178,44 @@ const maxDiffers = 100
 // Differs lists up to 100 paths that differ from a commit, "" for HEAD: changed, deleted, and new
 // unless ignored. It writes nothing.
 func (r *Repo) Differs(ctx context.Context, commit string) ([]string, error) {
-	base, found, err := r.look(ctx, scan.Options{}, nil)
+	w, err := r.look(ctx, scan.Options{}, nil)
 	if err == nil && commit != "" {
-		base, err = r.content(commit)
+		w.base, err = r.content(commit)
 	}
 	if err != nil {
 		return nil, err
 	}
-	paths := differing(base.entries, found.Entries)
+	paths := differing(w.base.entries, w.Entries)
 	return paths[:min(maxDiffers, len(paths))], nil
 }
 
 // Tree returns the mode and the hash of each path as a commit would contain it, and stores the
 // content for PutBack. Ignored directories have a trailing slash and no value.
 func (r *Repo) Tree(ctx context.Context) (map[string]string, error) {
-	objects, err := newSpool(r.git)
+	objects, err := newSpool(&r.repository, r.opts.Identity)
 	if err != nil {
 		return nil, err
 	}
 	defer objects.close()
-	_, found, err := r.look(ctx, scan.Options{}, objects)
+	w, err := r.look(ctx, scan.Options{}, objects)
 	if err == nil {
-		err = objects.finish(r.git)
+		err = objects.finish()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return treeOf(found.Entries, found.Out...), nil
+	return treeOf(w.Entries, w.Out...), nil
 }
 
 // WorkKey returns a key for the content of the directory without ignored files. Two directories
 // have the same key if their commits would have the same tree.
 func (r *Repo) WorkKey(ctx context.Context) (string, error) {
-	_, found, err := r.look(ctx, scan.Options{}, nil)
+	w, err := r.look(ctx, scan.Options{}, nil)
 	if err != nil {
 		return "", err
 	}
 	key := sha256.New()
-	for _, e := range found.Entries {
+	for _, e := range w.Entries {
 		fmt.Fprintf(key, "%o %s\x00%s", e.Mode, e.Name, e.Hash[:])
 	}
 	return fmt.Sprintf("%x", key.Sum(nil)), nil
@@ -411,11 +234,11 @@ func treeOf(entries []*index.Entry, out ...string) map[string]string {
 
 // Files returns up to max paths that a commit would contain, sorted.
 func (r *Repo) Files(ctx context.Context, max int) (paths []string, err error) {
-	_, found, err := r.look(ctx, scan.Options{Names: true}, nil)
+	w, err := r.look(ctx, scan.Options{Names: true}, nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range found.Entries[:min(max, len(found.Entries))] {
+	for _, e := range w.Entries[:min(max, len(w.Entries))] {
 		paths = append(paths, e.Name)
 	}
 	return paths, nil

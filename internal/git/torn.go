@@ -22,13 +22,13 @@ import (
 func (r *Repo) Restore(ctx context.Context, aside string, uid, gid int) (paths []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	base, found, err := r.look(ctx, scan.Options{Reread: true}, nil)
+	w, err := r.look(ctx, scan.Options{Reread: true}, nil)
 	if err != nil {
 		return nil, err
 	}
 	var to []*index.Entry
-	for _, name := range differing(base.entries, found.Entries) {
-		e := entryAt(base.entries, name)
+	for _, name := range differing(w.base.entries, w.Entries) {
+		e := entryAt(w.base.entries, name)
 		if !isFile(e) {
 			continue
 		}
