@@ -51,10 +51,11 @@ func drifted(phase int) Refused {
 	}
 }
 
-// Asked describes how the user runs a phase.
+// Asked describes how the user runs a phase. FILES is a hash of the settings, prompts and description,
+// and FLAGS one of the flags that override settings.
 type Asked struct {
 	Again    bool   // --again
-	Settings string // hash of the current settings, prompts and description, "" if unknown
+	Settings string // identifies the current settings: FILES, or FILES+FLAGS; "" if unknown
 }
 
 // admit decides what running phase n means now. A passed phase with an unchanged spec has nothing
@@ -99,7 +100,7 @@ func admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error)
 		switch {
 		case changed || asked.Again:
 			return Admission{true, reopened, "a new round begins"}, nil
-		case p.Settings != "" && asked.Settings != "" && p.Settings != asked.Settings:
+		case differ(p.Settings, asked.Settings):
 			return Admission{true, reopened,
 				"settings, prompts or project.md changed since its last round: a new round begins"}, nil
 		}
@@ -112,6 +113,14 @@ func admit(f *state.File, specs spec.Set, n int, asked Asked) (Admission, error)
 			"then begins a new round"}, nil
 	}
 	return Admission{true, p, fmt.Sprintf("it resumes in iteration %d (%s)", p.Iteration, p.Status)}, nil
+}
+
+// differ reports whether the files of the settings changed, or the flags ask for something else. A run
+// without the flags of the last round does not differ: they applied to that run.
+func differ(was, is string) bool {
+	files, flags, _ := strings.Cut(is, "+")
+	wasFiles, wasFlags, _ := strings.Cut(was, "+")
+	return was != "" && is != "" && (files != wasFiles || flags != "" && flags != wasFlags)
 }
 
 // ChangeFirst is the hint for a phase that is stuck or unverified.

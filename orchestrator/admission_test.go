@@ -175,6 +175,11 @@ func TestAdmitOtherSettings(t *testing.T) {
 		{"unchanged", "a", "a", state.Stuck, false},
 		{"of-an-older-abl", "", "b", state.Stuck, false},
 		{"passed", "a", "b", state.Passed, false},
+		{"with-flags", "a", "a+x", state.Stuck, true},
+		{"with-the-same-flags", "a+x", "a+x", state.Stuck, false},
+		{"with-other-flags", "a+x", "a+y", state.Stuck, true},
+		{"without-the-flags", "a+x", "a", state.Stuck, false},
+		{"files-and-without-the-flags", "a+x", "b", state.Stuck, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := state.New(t.TempDir())

@@ -107,7 +107,7 @@ func (p Phase) OnItsWay() bool {
 type HeldTo struct {
 	SpecSHA    string `json:"spec_sha,omitempty"`    // hash of the round's spec
 	SpecSize   int    `json:"spec_size,omitempty"`   // its size in bytes, which tells an append from an edit
-	Settings   string `json:"settings,omitempty"`    // hash of the round's settings, prompts and description
+	Settings   string `json:"settings,omitempty"`    // of the round: see orchestrator.Asked
 	PassedSHA  string `json:"passed_sha,omitempty"`  // hash of the spec with which the phase last passed
 	PassedSize int    `json:"passed_size,omitempty"` // its size in bytes
 }
