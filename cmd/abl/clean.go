@@ -16,6 +16,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/learn"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/internal/sandbox"
 	"abl/internal/state"
@@ -61,7 +62,7 @@ func (o *cleanOptions) run(ctx context.Context, in *cli.Input) error {
 	case in.Bool("json"):
 		return cli.Usagef("--json needs --all")
 	}
-	return phase.Looking(o.clean)(ctx, in)
+	return project.Looking(o.clean)(ctx, in)
 }
 
 // listProjects prints what each abl project has on the engine.
@@ -106,7 +107,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-func (o *cleanOptions) clean(ctx context.Context, s *phase.Project) error {
+func (o *cleanOptions) clean(ctx context.Context, s *project.Project) error {
 	in := s.In
 	if _, err := s.State(); err != nil {
 		return err
@@ -125,7 +126,7 @@ func (o *cleanOptions) clean(ctx context.Context, s *phase.Project) error {
 	}
 	eng, _, err := environment.Connect(ctx)
 	if err != nil {
-		return errors.Join(exit.OnEngine(err), s.GiveBack(f, state.Discard))
+		return errors.Join(exit.OnEngine(err), phase.GiveBack(s.Folder, f, state.Discard))
 	}
 	defer eng.Close()
 	environment.UseKiller(eng, func(text string) { fmt.Fprintln(in.Stderr, text) })
@@ -153,5 +154,5 @@ func (o *cleanOptions) clean(ctx context.Context, s *phase.Project) error {
 	if len(removed)+learned == 0 {
 		fmt.Fprintln(in.Stdout, "nothing to remove")
 	}
-	return errors.Join(s.KeepAtRest(f), s.GiveBack(f, state.Discard))
+	return errors.Join(s.KeepAtRest(f), phase.GiveBack(s.Folder, f, state.Discard))
 }

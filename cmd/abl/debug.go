@@ -8,7 +8,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/roles/agent"
 	"abl/roles/environment"
 )
@@ -73,7 +73,7 @@ func namedAgent(in *cli.Input, name string) (agent.Agent, error) {
 	if err == nil {
 		return a, nil
 	}
-	if s, none := phase.Open(in); none == nil && s.Conf.Agents[name].Command != "" {
+	if s, none := project.Open(in); none == nil && s.Conf.Agents[name].Command != "" {
 		return environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(name)
 	}
 	return a, exit.With(exit.Usage, err,

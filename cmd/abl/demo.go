@@ -11,7 +11,7 @@ import (
 	"abl"
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/internal/hostfs"
 	"abl/roles/environment"
 )
@@ -25,7 +25,7 @@ directory) and runs its first phase. Containers, networks, repositories and test
 real; only the model is a script. The Verifier finds a failure in the first version, the
 Builder fixes it, and the second version passes.`,
 		Examples: "abl demo\nabl demo ./shortener --through",
-		Flags:    append(phase.Flags(), cli.Flag{Name: "through", To: &o.through, Usage: "run the second phase too"}),
+		Flags:    append(project.Flags(), cli.Flag{Name: "through", To: &o.through, Usage: "run the second phase too"}),
 		Run:      o.demo,
 	}
 }
@@ -47,7 +47,7 @@ func (o *runOptions) demo(ctx context.Context, in *cli.Input) error {
 		return err
 	}
 	in.Say("the demo project is in %s", dir)
-	s, err := phase.OpenAt(in, dir)
+	s, err := project.OpenAt(in, dir)
 	if err != nil {
 		return err
 	}

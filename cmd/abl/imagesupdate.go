@@ -16,7 +16,7 @@ import (
 	"abl"
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/images"
 	"abl/internal/helper"
 	"abl/internal/hostfs"
@@ -96,7 +96,7 @@ func tryAgent(ctx context.Context, in *cli.Input, name, version string) error {
 		return err
 	}
 	in.Say("%s %s plays the demo in %s", name, version, dir)
-	s, err := phase.OpenAt(in, dir)
+	s, err := project.OpenAt(in, dir)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/look"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/internal/state"
 	"abl/orchestrator"
@@ -31,14 +32,14 @@ appends the report to that file.`,
 		Examples: "abl phase 1\nabl phase PHASE=2 --json\nabl phase 1 --dry-run\n" +
 			"abl phase 1 --junit junit.xml --html page.html",
 		Flags: o.flags(),
-		Run:   phase.Opened(phase.Continued(o.phase)),
+		Run:   project.Opened(project.Continued(o.phase)),
 	}
 }
 
 // flags returns the flags of `abl phase` and `abl run`.
 func (o *runOptions) flags() []cli.Flag {
-	return slices.Concat(phase.Flags(), look.OutputFlags(), []cli.Flag{
-		phase.RemoteFlag(),
+	return slices.Concat(project.Flags(), look.OutputFlags(), []cli.Flag{
+		project.RemoteFlag(),
 		{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
 		{Name: "again", To: &o.again,
 			Usage: "open a new round of a stuck or unverified phase; run the tests of a passed one again on the current source"},
@@ -46,14 +47,14 @@ func (o *runOptions) flags() []cli.Flag {
 }
 
 // phase runs one phase.
-func (o *runOptions) phase(ctx context.Context, s *phase.Project) error {
+func (o *runOptions) phase(ctx context.Context, s *project.Project) error {
 	in := s.In
-	n, err := phase.Number(in.Args[0])
+	n, err := project.Number(in.Args[0])
 	if err != nil {
 		return err
 	}
 	if in.Bool("dry-run") {
-		return s.DryRun(ctx, n)
+		return phase.DryRun(ctx, s, n)
 	}
 	files := look.Outputs{Project: s}
 	if err := files.Begin(n); err != nil {
@@ -61,10 +62,10 @@ func (o *runOptions) phase(ctx context.Context, s *phase.Project) error {
 	}
 	v := openView(ctx, s.In)
 	defer v.Close()
-	files.Out = phase.Notifying(s, v)
-	e, err := s.Play(ctx, n, o.again, files.Out)
+	files.Out = look.Notifying(s, v)
+	e, err := phase.Play(ctx, s, n, o.again, files.Out)
 	err = files.Finish(ctx, n, &e, err)
-	return s.TellOutcome(v, e, err)
+	return phase.TellOutcome(s, v, e, err)
 }
 
 // openView opens the view that --progress, --json and --quiet select.
@@ -93,7 +94,7 @@ result and refine the specs. With --through it runs all phases.
 		Examples: "abl run\nabl run --dry-run\nabl run --through --json\n" +
 			"abl run --through --junit junit.xml --summary summary.md",
 		Flags: append(o.flags(), cli.Flag{Name: "through", To: &o.through, Usage: "do not stop between phases"}),
-		Run: phase.Opened(phase.Continued(func(ctx context.Context, s *phase.Project) error {
+		Run: project.Opened(project.Continued(func(ctx context.Context, s *project.Project) error {
 			if s.In.Bool("dry-run") {
 				return o.dryRun(ctx, s)
 			}
@@ -103,7 +104,7 @@ result and refine the specs. With --through it runs all phases.
 }
 
 // dryRun shows how the phase that pending begins with would run.
-func (o *runOptions) dryRun(ctx context.Context, s *phase.Project) error {
+func (o *runOptions) dryRun(ctx context.Context, s *project.Project) error {
 	if o.through {
 		return cli.Usagef("--dry-run shows one phase: give it without --through")
 	}
@@ -112,27 +113,27 @@ func (o *runOptions) dryRun(ctx context.Context, s *phase.Project) error {
 		return err
 	}
 	n, _ := orchestrator.NextPhase(f, s.Specs())
-	return s.DryRun(ctx, n)
+	return phase.DryRun(ctx, s, n)
 }
 
 // pending runs the first phase that has not passed, and with through those after it.
-func (o *runOptions) pending(ctx context.Context, s *phase.Project) error {
+func (o *runOptions) pending(ctx context.Context, s *project.Project) error {
 	files := look.Outputs{Project: s}
 	v := openView(ctx, s.In)
 	defer v.Close()
-	files.Out = phase.Notifying(s, v)
+	files.Out = look.Notifying(s, v)
 	through := o.through
 	e := state.Event{Kind: state.Outcome}
 	for played := false; ; played = true {
 		f, err := s.State()
 		if err != nil {
 			e.Text = err.Error()
-			return s.TellOutcome(v, e, err)
+			return phase.TellOutcome(s, v, e, err)
 		}
 		n, pending := orchestrator.NextPhase(f, s.Specs())
 		switch {
 		case !pending && played:
-			return s.TellOutcome(v, e, nil)
+			return phase.TellOutcome(s, v, e, nil)
 		case !pending: // Play reports that the last phase has passed, or that no spec exists
 			through = false
 		case played:
@@ -140,11 +141,11 @@ func (o *runOptions) pending(ctx context.Context, s *phase.Project) error {
 		}
 		if err := files.Begin(n); err != nil {
 			e.Text = err.Error()
-			return s.TellOutcome(v, e, err)
+			return phase.TellOutcome(s, v, e, err)
 		}
-		e, err = s.Play(ctx, n, o.again && !played, files.Out)
+		e, err = phase.Play(ctx, s, n, o.again && !played, files.Out)
 		if err = files.Finish(ctx, n, &e, err); err != nil || !through {
-			return s.TellOutcome(v, e, err)
+			return phase.TellOutcome(s, v, e, err)
 		}
 	}
 }

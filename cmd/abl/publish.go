@@ -8,7 +8,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/look"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/orchestrator/report"
 )
 
@@ -27,17 +27,17 @@ With --pr-body it publishes nothing and prints the text of a pull request for ph
 			{Name: "pr-body", To: &body, Usage: "print contracts, verdict, evidence, cost and how to review them, as Markdown"},
 			cli.JSONFlag(),
 		},
-		Run: phase.Locked(func(ctx context.Context, s *phase.Project) error {
+		Run: project.Locked(func(ctx context.Context, s *project.Project) error {
 			return runPublish(ctx, s, body)
 		}),
 	}
 }
 
-func runPublish(ctx context.Context, s *phase.Project, body bool) error {
+func runPublish(ctx context.Context, s *project.Project, body bool) error {
 	n := 0
 	if len(s.In.Args) > 0 {
 		var err error
-		if n, err = phase.Number(s.In.Args[0]); err != nil {
+		if n, err = project.Number(s.In.Args[0]); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,7 @@ func runPublish(ctx context.Context, s *phase.Project, body bool) error {
 }
 
 // pullRequest prints the text of a pull request for phase n.
-func pullRequest(ctx context.Context, s *phase.Project, n int) error {
+func pullRequest(ctx context.Context, s *project.Project, n int) error {
 	if n == 0 {
 		return cli.WithHint("abl publish 1 --pr-body", "--pr-body needs the number of a phase")
 	}
@@ -92,7 +92,7 @@ nothing. --theirs moves the local state to a folder in .abl and restores the pub
 one.`,
 		Examples: "git fetch origin 'refs/heads/abl/*:refs/remotes/origin/abl/*' 'refs/abl/*:refs/abl/*' && abl pull",
 		Flags:    []cli.Flag{{Name: "theirs", To: &theirs, Usage: "replace the local state, and keep a copy in .abl"}},
-		Run: phase.Locked(func(ctx context.Context, s *phase.Project) error {
+		Run: project.Locked(func(ctx context.Context, s *project.Project) error {
 			text, err := s.Pull(ctx, theirs)
 			if err == nil {
 				fmt.Fprintln(s.In.Stdout, text)

@@ -10,7 +10,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/internal/hostfs"
 	"abl/internal/proc"
 )
@@ -23,14 +23,14 @@ state and ended. The run ends with exit code 143, and the same command resumes i
 abl works on the project, it does nothing. Ctrl-C only ends the waiting.
 
 Stop abl code-commit and abl learn with Ctrl-C: abl stop cannot find them.`,
-		Run: phase.Looking(runStop),
+		Run: project.Looking(runStop),
 	}
 }
 
 // pollStop is the time between two checks of the lock.
 const pollStop = 100 * time.Millisecond
 
-func runStop(ctx context.Context, s *phase.Project) error {
+func runStop(ctx context.Context, s *project.Project) error {
 	lock := s.Paths.Lock()
 	if !hostfs.Locked(lock) {
 		_, err := fmt.Fprintln(s.In.Stdout, "no abl works on this project")

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/submit"
 	"abl/cmd/internal/trust"
 	"abl/cmd/internal/view"
@@ -29,7 +29,7 @@ one run, for example in CI.`,
 			cli.JSONFlag(),
 			{Name: "revoke", To: &revoke, Usage: "no longer accept any of them"},
 		},
-		Run: phase.Looking(func(ctx context.Context, s *phase.Project) error {
+		Run: project.Looking(func(ctx context.Context, s *project.Project) error {
 			return runTrust(ctx, s, revoke)
 		}),
 	}
@@ -43,7 +43,7 @@ type trusted struct {
 	Why    string `json:"why"`
 }
 
-func runTrust(ctx context.Context, s *phase.Project, revoke bool) error {
+func runTrust(ctx context.Context, s *project.Project, revoke bool) error {
 	all, err := trust.Values(ctx, s.Paths.Root, s.Conf, submit.Scripts(s.Paths.Root)...)
 	if err == nil && revoke {
 		err = trust.Record(s.Paths.Root, nil)

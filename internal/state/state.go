@@ -103,6 +103,14 @@ func (p Phase) OnItsWay() bool {
 	return slices.Contains([]Status{Building, Built, Verifying, Verified, Refuted}, p.Status)
 }
 
+// Current returns the key of the call that the phase is in. Between calls it returns "".
+func (p Phase) Current() string {
+	if p.Status != Building && p.Status != Verifying {
+		return ""
+	}
+	return p.Call
+}
+
 // HeldTo identifies the specs that a phase works with and last passed with.
 type HeldTo struct {
 	SpecSHA    string `json:"spec_sha,omitempty"`    // hash of the round's spec

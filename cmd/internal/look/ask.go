@@ -10,7 +10,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/commit"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
@@ -36,7 +36,7 @@ the opinion of a model that has run nothing.`,
 		Examples: "abl check\nabl check --model claude-sonnet-5-5 --json",
 		Codes:    askCodes("the report was written", "the answer has no usable report"),
 		Flags:    commit.FlagsOf("model", "timeout", "retries", "json"),
-		Run:      phase.Locked(runCheck),
+		Run:      project.Locked(runCheck),
 	}
 }
 
@@ -63,7 +63,7 @@ ACTION -> EXPECTED RESULT. They come first in the codebase. All other files are
 the implementation.
 `
 
-func runCheck(ctx context.Context, s *phase.Project) error {
+func runCheck(ctx context.Context, s *project.Project) error {
 	in := s.In
 	p := s.Paths
 	dir := filepath.Join(p.Root, state.Dir)
@@ -71,7 +71,7 @@ func runCheck(ctx context.Context, s *phase.Project) error {
 	if err != nil {
 		return err
 	}
-	source, err := phase.WorkspaceFiles(ctx, s, p.Src, 50_000)
+	source, err := s.WorkspaceFiles(ctx, p.Src, 50_000)
 	if err != nil {
 		return err
 	}
@@ -107,11 +107,11 @@ contract before you run the phase: the model may have misunderstood you.`,
 		Examples: "abl spec draft .abl/specs/phase2.md\nabl spec draft .abl/specs/phase2.md --write",
 		Codes:    askCodes("the proposal was printed or written", "the proposal has errors or loses a contract"),
 		Flags:    append([]cli.Flag{write}, commit.FlagsOf("model", "timeout", "retries")...),
-		Run:      phase.Locked(o.run),
+		Run:      project.Locked(o.run),
 	}
 }
 
-func (o *draftOptions) run(ctx context.Context, s *phase.Project) error {
+func (o *draftOptions) run(ctx context.Context, s *project.Project) error {
 	in, p := s.In, s.Paths
 	n, file, err := specAt(s, in.Args[0])
 	if err != nil {
@@ -143,7 +143,7 @@ func (o *draftOptions) run(ctx context.Context, s *phase.Project) error {
 
 // askerOf returns an Asker for the files below root. It saves questions and answers in a folder of the
 // logs.
-func askerOf(s *phase.Project, root, logs string) (commit.Asker, error) {
+func askerOf(s *project.Project, root, logs string) (commit.Asker, error) {
 	transport, err := environment.Transport(s.Conf, s.Paths.Root, "")
 	return commit.Asker{
 		Root:      root,
@@ -155,7 +155,7 @@ func askerOf(s *phase.Project, root, logs string) (commit.Asker, error) {
 }
 
 // specAt returns the phase of the spec at path, and its file relative to the project.
-func specAt(s *phase.Project, path string) (n int, file string, err error) {
+func specAt(s *project.Project, path string) (n int, file string, err error) {
 	at, err := filepath.Abs(path)
 	if err == nil {
 		at, err = filepath.EvalSymlinks(at)
@@ -181,7 +181,7 @@ func wholeFile(answer string) string {
 
 // propose prints the diff of a proposal and its lint findings. With --write it replaces the spec, unless
 // the proposal has errors, lacks contracts of the old text, or the file changed meanwhile.
-func (o *draftOptions) propose(s *phase.Project, n int, file, old, text string) error {
+func (o *draftOptions) propose(s *project.Project, n int, file, old, text string) error {
 	if err := view.Diff(s.In.Stdout, file, &old, &text, false); err != nil {
 		return err
 	}

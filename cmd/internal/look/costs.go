@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/internal/ledger"
 )
@@ -38,11 +38,11 @@ never counted as zero.`,
 			cli.JSONFlag(),
 			{Name: "csv", To: &o.csv, Usage: "print the rows as CSV"},
 		},
-		Run: phase.Looking(phase.Restored(o.run)),
+		Run: project.Looking(project.Restored(o.run)),
 	}
 }
 
-func (o *costsOptions) run(_ context.Context, s *phase.Project) error {
+func (o *costsOptions) run(_ context.Context, s *project.Project) error {
 	in := s.In
 	if o.csv && in.Bool("json") {
 		return cli.Usagef("--json and --csv exclude each other")
@@ -104,14 +104,14 @@ type account struct {
 
 // scanLedger calls each for the rows of the ledger. It warns of invalid lines; effect is what the command
 // does with them.
-func scanLedger(s *phase.Project, effect string, each func(ledger.Row)) error {
+func scanLedger(s *project.Project, effect string, each func(ledger.Row)) error {
 	return ledger.Open(s.Paths.Ledger()).Scan(each, func(line int, reason string) {
 		s.In.Warn(fmt.Sprintf("tokens.csv line %d %s: %s", line, effect, reason))
 	})
 }
 
 // exportCSV prints the rows of the ledger, redacted.
-func exportCSV(s *phase.Project) error {
+func exportCSV(s *project.Project) error {
 	var rows []ledger.Row
 	err := scanLedger(s, "is left out", func(r ledger.Row) { rows = append(rows, r.Map(s.In.Safe.Redact)) })
 	return errors.Join(err, ledger.Write(s.In.Result, rows))

@@ -12,7 +12,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/internal/hostfs"
 	"abl/internal/proc"
@@ -49,20 +49,20 @@ other control characters never reach your terminal.
 			{Name: "iteration", To: &l.iteration, Value: "I", Usage: "show this iteration (default: the last)"},
 			{Name: "json", Usage: "list the calls as one JSON document (docs/json.md)"},
 		},
-		Run: phase.Looking(l.run),
+		Run: project.Looking(l.run),
 	}
 }
 
 // logs selects the logs that the user asked for.
 type logs struct {
-	*phase.Project
+	*project.Project
 	what                    string // builder, verifier or app; "" for both roles
 	key                     string // the key of one call, "" for any
 	phase, round, iteration int    // 0 for any
 	follow, raw             bool
 }
 
-func (l *logs) run(ctx context.Context, s *phase.Project) error {
+func (l *logs) run(ctx context.Context, s *project.Project) error {
 	l.Project = s
 	if err := l.parse(s.In.Args); err != nil {
 		return err
@@ -113,13 +113,13 @@ func (l *logs) parse(args []string) error {
 }
 
 // calls returns the selected calls, oldest first. For the app they are its starts.
-func (l *logs) calls() ([]phase.Call, error) {
+func (l *logs) calls() ([]project.Call, error) {
 	role, list := l.what, l.Calls
 	if role == "app" {
 		role, list = "", l.Starts
 	}
 	calls, err := list()
-	return slices.DeleteFunc(calls, func(c phase.Call) bool {
+	return slices.DeleteFunc(calls, func(c project.Call) bool {
 		return role != "" && c.Role.Name != role ||
 			l.key != "" && c.Key != l.key ||
 			l.phase > 0 && c.Phase != l.phase ||
@@ -148,7 +148,7 @@ type callDocument struct {
 }
 
 // documentOf returns what `abl logs --json` prints.
-func documentOf(calls []phase.Call) map[string]any {
+func documentOf(calls []project.Call) map[string]any {
 	all := []callDocument{}
 	for _, c := range calls {
 		d := callDocument{
@@ -176,7 +176,7 @@ func documentOf(calls []phase.Call) map[string]any {
 }
 
 // tableOf returns the table of calls.
-func tableOf(calls []phase.Call) view.Table {
+func tableOf(calls []project.Call) view.Table {
 	known := func(n int) string {
 		if n == 0 {
 			return "?"
@@ -218,7 +218,7 @@ func (l *logs) show(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		from := slices.IndexFunc(calls, func(c phase.Call) bool { return c.Key == last }) + 1
+		from := slices.IndexFunc(calls, func(c project.Call) bool { return c.Key == last }) + 1
 		if last == "" {
 			from = max(len(calls)-1, 0)
 		}
@@ -262,7 +262,7 @@ func (l *logs) over() (bool, error) {
 }
 
 // showCall prints one call. With --follow it waits for the end of the call.
-func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
+func (l *logs) showCall(ctx context.Context, c project.Call) (err error) {
 	over := func() (bool, error) {
 		if _, ended, err := c.Record.Outcome(); err != nil || ended {
 			return ended, err
@@ -279,13 +279,13 @@ func (l *logs) showCall(ctx context.Context, c phase.Call) (err error) {
 			Colour:  view.Coloured(l.In.Bare.Stdout),
 		}
 		t.Heading(heading(c))
-		to := phase.Messages(l.Project, c, t.Show)
+		to := l.Messages(c, t.Show)
 		err := roles.Lines(ctx, c.Stdout(), to, over)
 		to(nil, false)
 		end := l.ending(c)
 		if t.Shown == 0 && err == nil {
 			end += " (abl logs " + c.Key + " --raw shows its output)"
-			phase.Requests(l.Project, c, t.Show)
+			l.Requests(c, t.Show)
 		}
 		t.Heading(end)
 		return unreadable(ctx, err)
@@ -314,7 +314,7 @@ func unreadable(ctx context.Context, err error) error {
 }
 
 // heading returns the first line of a call's transcript.
-func heading(c phase.Call) string {
+func heading(c project.Call) string {
 	text := fmt.Sprintf("%s, phase %d", c.Role.Name, c.Phase)
 	if c.Round > 1 {
 		text += fmt.Sprintf(", round %d", c.Round)
@@ -326,7 +326,7 @@ func heading(c phase.Call) string {
 }
 
 // ending returns the last line of a call's transcript: how the call ended, and its usage.
-func (l *logs) ending(c phase.Call) string {
+func (l *logs) ending(c project.Call) string {
 	o, ended, err := c.Record.Outcome()
 	if err != nil {
 		return err.Error()

@@ -9,6 +9,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/internal/git"
 	"abl/orchestrator"
@@ -38,11 +39,11 @@ diff for git apply.`,
 			{Name: "port", To: &o.port, Value: "N", Usage: "port on this machine (default: the app's port)"},
 			{Name: "diff", To: &o.diff, Usage: "print the phase's changes and start nothing"},
 		}, cli.EnvironmentFlags()),
-		Run: phase.Opened(phase.Restored(o.run)),
+		Run: project.Opened(project.Restored(o.run)),
 	}
 }
 
-func (o *openOptions) run(ctx context.Context, s *phase.Project) error {
+func (o *openOptions) run(ctx context.Context, s *project.Project) error {
 	f, err := s.State()
 	if err != nil {
 		return err
@@ -52,7 +53,7 @@ func (o *openOptions) run(ctx context.Context, s *phase.Project) error {
 		n = max(n-1, 1)
 	}
 	if len(s.In.Args) > 0 {
-		if n, err = phase.Number(s.In.Args[0]); err != nil {
+		if n, err = project.Number(s.In.Args[0]); err != nil {
 			return err
 		}
 	}
@@ -68,13 +69,13 @@ func (o *openOptions) run(ctx context.Context, s *phase.Project) error {
 	defer unlock()
 	if o.diff {
 		colours := view.Coloured(s.In.Bare.Stdout)
-		return phase.Changes(ctx, s, n, func(c git.Change) error {
+		return s.Changes(ctx, n, func(c git.Change) error {
 			return showChange(s.In, s.In.Result, c, colours)
 		})
 	}
 	v := plainView(ctx, s.In)
 	defer v.Close()
-	return s.OpenApp(ctx, n, o.port, v, func(url string) { s.In.Say("phase %d runs at %s until Ctrl-C", n, url) })
+	return phase.OpenApp(ctx, s, n, o.port, v, func(url string) { s.In.Say("phase %d runs at %s until Ctrl-C", n, url) })
 }
 
 // showChange prints a file's note and its diff, redacted.
@@ -115,14 +116,14 @@ can: its workspace, the specs, abl-cmd. For the verifier, abl also starts the ap
 container has no key.`,
 		Flags: slices.Concat([]cli.Flag{{Name: "phase", To: &n, Value: "N",
 			Usage: "as in this phase (default: the next one)"}}, cli.EnvironmentFlags()),
-		Run: phase.Opened(func(ctx context.Context, s *phase.Project) error {
+		Run: project.Opened(func(ctx context.Context, s *project.Project) error {
 			return runShell(ctx, s, n)
 		}),
 	}
 }
 
 // runShell opens a shell as in phase n, or for 0 the next one.
-func runShell(ctx context.Context, s *phase.Project, n int) error {
+func runShell(ctx context.Context, s *project.Project, n int) error {
 	in, role := s.In, roles.Builder
 	if in.Args[0] == roles.Verifier.Name {
 		role = roles.Verifier
@@ -138,7 +139,7 @@ func runShell(ctx context.Context, s *phase.Project, n int) error {
 	defer unlock()
 	v := plainView(ctx, in)
 	defer v.Close()
-	return s.Shell(ctx, role, n, tty, v)
+	return phase.Shell(ctx, s, role, n, tty, v)
 }
 
 // plainView shows progress as plain lines while the user works in a shell or in the app.

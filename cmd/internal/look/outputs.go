@@ -13,7 +13,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/internal/hostfs"
 	"abl/internal/state"
 	"abl/orchestrator/report"
@@ -33,8 +33,8 @@ const summaryVar = "GITHUB_STEP_SUMMARY"
 
 // Outputs writes the files of OutputFlags, the page and the CI summary, and notifies the user.
 type Outputs struct {
-	*phase.Project
-	Out  *phase.Notifier
+	*project.Project
+	Out  *Notifier
 	runs []report.Run // the runs that have ended
 }
 
@@ -67,7 +67,7 @@ func (o *Outputs) Begin(n int) error {
 
 // writable returns an error if abl cannot or may not write the file: one in a role's directory, or one
 // that is not a regular file.
-func writable(s *phase.Project, path string) error {
+func writable(s *project.Project, path string) error {
 	dir, err := state.Real(filepath.Dir(path))
 	if err != nil {
 		return exit.With(exit.Usage, err, "create its directory first")
@@ -108,7 +108,7 @@ func (o *Outputs) write(r report.Run) error {
 func (o *Outputs) Finish(ctx context.Context, n int, e *state.Event, ended error) error {
 	judged := isVerdict(exit.Code(exit.Because(ctx, ended)))
 	if ended == nil && o.Conf.Publish.When == "auto" {
-		if ended = phase.AutoPublish(ctx, o.Project); ended != nil {
+		if ended = project.AutoPublish(ctx, o.Project); ended != nil {
 			e.Text += ": " + ended.Error()
 		}
 	}
@@ -172,7 +172,7 @@ func fromHere(path string) string {
 }
 
 // reportOf returns the data for a report on phase n: its audit records, usage and changed files.
-func reportOf(ctx context.Context, s *phase.Project, n int) (r report.Run, err error) {
+func reportOf(ctx context.Context, s *project.Project, n int) (r report.Run, err error) {
 	specs := s.Specs()
 	this, _ := specs.Phase(n)
 	r = report.Run{
@@ -182,17 +182,17 @@ func reportOf(ctx context.Context, s *phase.Project, n int) (r report.Run, err e
 		Repo:  s.Conf.Source.Repo != "",
 		More:  slices.Contains(specs.Numbers(), n+1),
 	}
-	if r.Before, err = phase.Records(s, n); err != nil {
+	if r.Before, err = s.Records(n); err != nil {
 		return r, err
 	}
 	if last := len(r.Before) - 1; last >= 0 {
 		r.Record, r.Before = &r.Before[last], r.Before[:last]
 	}
-	if r.Used, err = phase.Used(s, n); err != nil {
+	if r.Used, err = s.Used(n); err != nil {
 		return r, err
 	}
 	if r.Record != nil {
-		r.Files = phase.FilesChanged(ctx, s, n)
+		r.Files = s.FilesChanged(ctx, n)
 	}
 	return r, nil
 }
@@ -204,7 +204,7 @@ func isVerdict(code int) bool {
 
 // RunOf returns the data for a report on a run of phase n. If the run has no verdict, the data contains
 // no record of an earlier round.
-func RunOf(ctx context.Context, s *phase.Project, n int, ended error) report.Run {
+func RunOf(ctx context.Context, s *project.Project, n int, ended error) report.Run {
 	err := exit.Because(ctx, ended)
 	code := exit.Code(err)
 	r, terr := reportOf(context.WithoutCancel(ctx), s, n)

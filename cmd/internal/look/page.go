@@ -16,7 +16,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/internal/audit"
 	"abl/internal/git"
 	"abl/internal/hostfs"
@@ -30,11 +30,11 @@ import (
 )
 
 // pagePath returns the path of a phase's page.
-func pagePath(s *phase.Project, n int) string { return audit.Dir(s.Paths, n) + ".html" }
+func pagePath(s *project.Project, n int) string { return audit.Dir(s.Paths, n) + ".html" }
 
 // savePage writes the page of a phase that ended with a verdict next to its records, and returns its
 // path. If that fails it prints a warning and returns "".
-func savePage(ctx context.Context, s *phase.Project, r report.Run) string {
+func savePage(ctx context.Context, s *project.Project, r report.Run) string {
 	r.Ended = nil // Ended may be the failure of publishing
 	path := pagePath(s, r.Phase)
 	if err := writePage(ctx, s, r, path); err != nil {
@@ -45,7 +45,7 @@ func savePage(ctx context.Context, s *phase.Project, r report.Run) string {
 }
 
 // writePage writes the report page of a phase to a file.
-func writePage(ctx context.Context, s *phase.Project, r report.Run, path string) error {
+func writePage(ctx context.Context, s *project.Project, r report.Run, path string) error {
 	data, err := pageOf(ctx, s, r)
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ const (
 )
 
 // pageOf returns the page of a phase, made from the records, logs and repositories.
-func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, error) {
+func pageOf(ctx context.Context, s *project.Project, run report.Run) ([]byte, error) {
 	p := report.Page{Run: run, Src: s.Paths.Rel(s.Paths.Src), Abl: s.In.Version(), Seen: map[int]report.Exchanges{}}
 	records := run.Judged()
 	for _, r := range records {
@@ -91,9 +91,9 @@ func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, erro
 		return what + s.In.Safe.Line(strings.ReplaceAll(err.Error(), s.Paths.Root, "."))
 	}
 	c := changes{s, maxDiffs, maxText}
-	if err := phase.StepChanges(ctx, s, run.Phase, s.Paths.Src, records, c.into(p.Changes)); err != nil {
+	if err := s.StepChanges(ctx, run.Phase, s.Paths.Src, records, c.into(p.Changes)); err != nil {
 		p.Changes, p.Tests, p.Unknown = nil, nil, unknown("Cannot read the changes: ", err)
-	} else if err := phase.StepChanges(ctx, s, run.Phase, s.Paths.Tests, records, c.into(p.Tests)); err != nil {
+	} else if err := s.StepChanges(ctx, run.Phase, s.Paths.Tests, records, c.into(p.Tests)); err != nil {
 		p.Tests, p.Unknown = nil, unknown("Cannot read the changes of the tests: ", err)
 	}
 	p.Tests = slices.DeleteFunc(p.Tests, func(c report.Change) bool { return len(c.Files) == 0 })
@@ -105,7 +105,7 @@ func pageOf(ctx context.Context, s *phase.Project, run report.Run) ([]byte, erro
 
 // changes collects the changes of iterations, up to its limits.
 type changes struct {
-	s    *phase.Project
+	s    *project.Project
 	room int   // bytes left for diffs
 	left int64 // bytes left for the files that are compared
 }
@@ -133,7 +133,7 @@ func (h *changes) into(all []report.Change) func(i int, from string, c git.Chang
 }
 
 // readSettings adds the spec, the settings of setupKeys, and advice for a failed phase.
-func readSettings(s *phase.Project, p *report.Page) {
+func readSettings(s *project.Project, p *report.Page) {
 	specs := s.Specs()
 	this, _ := specs.Phase(p.Phase)
 	p.Spec = s.In.Safe.String(this.Text)
@@ -162,8 +162,8 @@ const setupKeys = "app.kind app.command app.port app.prepare app.ready.path app.
 	"network.allow verify.evidence verify.strength_time"
 
 // readLedger adds up the usage of the phase and of each of its calls.
-func readLedger(s *phase.Project, p *report.Page) error {
-	rows, err := phase.Rows(s, p.Phase)
+func readLedger(s *project.Project, p *report.Page) error {
+	rows, err := s.Rows(p.Phase)
 	all, by := s.Totals(), map[string]*ledger.Totals{}
 	for _, row := range rows {
 		row = row.Map(s.In.Safe.Redact)
@@ -184,9 +184,9 @@ func readLedger(s *phase.Project, p *report.Page) error {
 
 // readCalls reads the transcripts of the calls on this machine, the newest first. It includes calls of an
 // iteration without a verdict.
-func readCalls(s *phase.Project, p *report.Page) error {
+func readCalls(s *project.Project, p *report.Page) error {
 	calls, err := s.Calls()
-	calls = slices.DeleteFunc(calls, func(c phase.Call) bool { return c.Phase != p.Phase })
+	calls = slices.DeleteFunc(calls, func(c project.Call) bool { return c.Phase != p.Phase })
 	for _, c := range calls {
 		if !slices.ContainsFunc(p.Turns, func(t report.Turn) bool { return t.Key == c.Key }) {
 			o := c.Outcome
@@ -212,7 +212,7 @@ func readCalls(s *phase.Project, p *report.Page) error {
 		}
 		used := 0
 		size := func(m agent.Message) int { return 64 + len(m.Text) + len(m.Detail) }
-		if err := phase.Transcript(s, c, func(m agent.Message) {
+		if err := s.Transcript(c, func(m agent.Message) {
 			m.Text, m.Detail = s.In.Safe.Redact(m.Text), s.In.Safe.Redact(m.Detail)
 			for t.Said, used = append(t.Said, m), used+size(m); used > room && len(t.Said) > 1; t.Left++ {
 				used -= size(t.Said[0])
@@ -227,7 +227,7 @@ func readCalls(s *phase.Project, p *report.Page) error {
 }
 
 // diffOf returns a file's diff without its header, and its note.
-func diffOf(s *phase.Project, c git.Change) (diff, note string, err error) {
+func diffOf(s *project.Project, c git.Change) (diff, note string, err error) {
 	text, err := c.Texts()
 	if err != nil {
 		return "", "", err
@@ -240,7 +240,7 @@ func diffOf(s *phase.Project, c git.Change) (diff, note string, err error) {
 
 // reportPage writes the page of phase n, or for 0 of the phase that was judged last. A path of "-" is
 // standard output.
-func reportPage(ctx context.Context, s *phase.Project, n int, path string, open bool, all []audit.Record) error {
+func reportPage(ctx context.Context, s *project.Project, n int, path string, open bool, all []audit.Record) error {
 	if len(all) == 0 {
 		return cli.WithHint("abl phase 1", "no phase has a verdict yet")
 	}

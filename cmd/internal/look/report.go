@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/internal/audit"
 	"abl/orchestrator/report"
@@ -44,15 +44,15 @@ each verdict; no role sees them.`,
 			{Name: "md", To: &o.md, Usage: "print Markdown"},
 			{Name: "json", Usage: "print the records as one JSON document (docs/json.md)"},
 		},
-		Run: phase.Looking(phase.Restored(o.run)),
+		Run: project.Looking(project.Restored(o.run)),
 	}
 }
 
-func (o *reportOptions) run(ctx context.Context, s *phase.Project) error {
+func (o *reportOptions) run(ctx context.Context, s *project.Project) error {
 	in, n, page := s.In, 0, ""
 	html := o.html || o.open
 	for i, arg := range in.Args {
-		number, err := phase.Number(arg)
+		number, err := project.Number(arg)
 		switch {
 		case err == nil && i == 0:
 			n = number
@@ -78,7 +78,7 @@ func (o *reportOptions) run(ctx context.Context, s *phase.Project) error {
 	}
 	var all []audit.Record // oldest first
 	for _, n := range phases {
-		records, err := phase.Records(s, n)
+		records, err := s.Records(n)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (o *reportOptions) run(ctx context.Context, s *phase.Project) error {
 }
 
 // phase prints one iteration of phase n: the one of --step, or the last.
-func (o *reportOptions) phase(ctx context.Context, s *phase.Project, n int, all []audit.Record) error {
+func (o *reportOptions) phase(ctx context.Context, s *project.Project, n int, all []audit.Record) error {
 	at := len(all) - 1
 	if o.step > 0 {
 		at = slices.IndexFunc(all, func(r audit.Record) bool { return r.Step == o.step })
@@ -134,7 +134,7 @@ func (o *reportOptions) phase(ctx context.Context, s *phase.Project, n int, all 
 
 // all prints every phase: one line per iteration as text, the last iteration of each phase as
 // Markdown or JSON.
-func (o *reportOptions) all(ctx context.Context, s *phase.Project, all []audit.Record) error {
+func (o *reportOptions) all(ctx context.Context, s *project.Project, all []audit.Record) error {
 	var last []audit.Record
 	for i, r := range all {
 		if i+1 == len(all) || all[i+1].Phase != r.Phase {

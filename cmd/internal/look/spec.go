@@ -12,7 +12,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/internal/audit"
 	"abl/internal/helper"
@@ -36,7 +36,7 @@ func SpecCommand() cli.Command {
 anything, a warning does not. docs/specs.md explains the codes.`,
 				Examples: "abl spec lint\nabl spec lint 2 --json",
 				Flags:    []cli.Flag{cli.JSONFlag(), {Name: "strict", To: &strict, Usage: "end with exit code 2 on warnings too"}},
-				Run: phase.Looking(func(_ context.Context, s *phase.Project) error {
+				Run: project.Looking(func(_ context.Context, s *project.Project) error {
 					return runSpecLint(s, strict)
 				}),
 			},
@@ -49,7 +49,7 @@ must send that request and get that response (docs/evidence.md). Only the Verifi
 tests check the rest of a contract.`,
 				Examples: "abl spec list\nabl spec list --explain",
 				Flags:    []cli.Flag{cli.JSONFlag(), {Name: "explain", To: &explain, Usage: "show how abl reads each contract"}},
-				Run: phase.Looking(func(_ context.Context, s *phase.Project) error {
+				Run: project.Looking(func(_ context.Context, s *project.Project) error {
 					return runSpecList(s, explain)
 				}),
 			},
@@ -78,10 +78,10 @@ type lintProblem struct {
 	Suggestion string `json:"suggestion,omitempty"`
 }
 
-func runSpecLint(s *phase.Project, strict bool) (err error) {
+func runSpecLint(s *project.Project, strict bool) (err error) {
 	in, only := s.In, 0
 	if len(in.Args) > 0 {
-		if only, err = phase.Number(in.Args[0]); err != nil {
+		if only, err = project.Number(in.Args[0]); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func runSpecLint(s *phase.Project, strict bool) (err error) {
 }
 
 // lint returns the problems of all phases, or of one if only is not 0.
-func lint(s *phase.Project, set spec.Set, only int) (lintReport, error) {
+func lint(s *project.Project, set spec.Set, only int) (lintReport, error) {
 	all := lintReport{Problems: []lintProblem{}}
 	for _, n := range set.Numbers() {
 		if this, _ := set.Phase(n); only == 0 || only == n {
@@ -139,7 +139,7 @@ func lint(s *phase.Project, set spec.Set, only int) (lintReport, error) {
 	return all, nil
 }
 
-func problem(s *phase.Project, p spec.Problem) lintProblem {
+func problem(s *project.Project, p spec.Problem) lintProblem {
 	f := lintProblem{
 		Code: p.Code, Level: "warning", File: s.Paths.Rel(p.File), Line: p.Line, Phase: p.Phase,
 		Contract: p.Contract, Text: p.Text, Suggestion: p.Hint,
@@ -228,7 +228,7 @@ type matrixOther struct {
 	Says  string `json:"says"`
 }
 
-func runSpecList(s *phase.Project, explain bool) error {
+func runSpecList(s *project.Project, explain bool) error {
 	f, err := s.State()
 	if err != nil {
 		return err

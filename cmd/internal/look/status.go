@@ -13,11 +13,10 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
-	"abl/internal/outcome"
 	"abl/internal/proc"
 	"abl/internal/spec"
 	"abl/internal/state"
@@ -85,7 +84,7 @@ before its verdict is paused: abl phase N resumes it.`,
 			{Name: "watch", To: &watch, Short: "w", Usage: "show each change, until no abl works here"},
 			{Name: "json", Usage: "one JSON document (docs/json.md), with --watch one per line"},
 		},
-		Run: phase.Looking(phase.Restored(func(ctx context.Context, s *phase.Project) error {
+		Run: project.Looking(project.Restored(func(ctx context.Context, s *project.Project) error {
 			return runStatus(ctx, s, watch)
 		})),
 	}
@@ -94,7 +93,7 @@ before its verdict is paused: abl phase N resumes it.`,
 // pollStatus is the time between two checks for a change.
 const pollStatus = time.Second
 
-func runStatus(ctx context.Context, s *phase.Project, watch bool) error {
+func runStatus(ctx context.Context, s *project.Project, watch bool) error {
 	screen := view.CanSteer(s.In.Bare.Stdout) && !s.In.Bool("json")
 	for last := ""; ; {
 		all, err := standingsOf(s)
@@ -131,7 +130,7 @@ func runStatus(ctx context.Context, s *phase.Project, watch bool) error {
 }
 
 // standingsOf returns the status of every phase.
-func standingsOf(s *phase.Project) (all standings, err error) {
+func standingsOf(s *project.Project) (all standings, err error) {
 	working := hostfs.Locked(s.Paths.Lock())
 	f, err := s.State()
 	if err != nil {
@@ -187,7 +186,7 @@ func standingsOf(s *phase.Project) (all standings, err error) {
 
 // run adds notes about damaged records of the phase, and the current work. A call can still be running
 // although no abl works on the project.
-func (st *phaseStatus) run(p state.Phase, calls []phase.Call, working bool, most int) {
+func (st *phaseStatus) run(p state.Phase, calls []project.Call, working bool, most int) {
 	now := running{Of: most}
 	for _, c := range calls {
 		if c.Phase != st.Phase {
@@ -215,7 +214,7 @@ func (st *phaseStatus) run(p state.Phase, calls []phase.Call, working bool, most
 		st.Notes = append(st.Notes, fmt.Sprintf("call %s had not ended when abl was stopped: abl phase %d resumes it",
 			now.Call, st.Phase))
 	default:
-		if c := lastCall(calls, st.Phase); c != nil && c.Outcome.Class != outcome.Done {
+		if c := lastCall(calls, st.Phase); c != nil && c.Failed() {
 			st.Notes = append(st.Notes,
 				fmt.Sprintf("the %s's call %s ended as %q on %s UTC (docs/faults.md): abl logs %[2]s shows it",
 					c.Role.Name, c.Key, c.Outcome.Class, c.Outcome.Ended.UTC().Format(time.DateTime)))
@@ -224,7 +223,7 @@ func (st *phaseStatus) run(p state.Phase, calls []phase.Call, working bool, most
 }
 
 // lastCall returns the last call of a phase that ended, nil without one.
-func lastCall(calls []phase.Call, n int) *phase.Call {
+func lastCall(calls []project.Call, n int) *project.Call {
 	for _, c := range slices.Backward(calls) {
 		if c.Phase == n && c.Ended {
 			return &c

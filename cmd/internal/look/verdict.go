@@ -12,7 +12,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/internal/failedspecs"
 	"abl/internal/hostfs"
 	"abl/internal/spec"
@@ -88,7 +88,7 @@ func placeOf(in *cli.Input, arg string) (dir, name string, err error) {
 	if own, err := os.Lstat(filepath.Join(arg, state.Dir)); err != nil || !own.IsDir() {
 		return arg, failedspecs.FileName, nil
 	}
-	s, err := phase.OpenAt(in, arg)
+	s, err := project.OpenAt(in, arg)
 	if err != nil {
 		return "", "", err
 	}

@@ -7,70 +7,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/project"
 	"abl/internal/git"
-	"abl/internal/state"
 	"abl/orchestrator"
 	"abl/roles"
 )
 
-// Origin opens the user's repository, of which the Builder's workspace is a clone. ok is false if the
-// project has no such repository.
-func (s Folder) Origin() (o *git.Origin, ok bool, err error) {
-	if s.Conf.Source.Repo == "" {
-		return nil, false, nil
-	}
-	if o, err = git.OpenOrigin(filepath.Join(s.Paths.Root, s.Conf.Source.Repo)); err != nil {
-		code := exit.Person
-		if errors.Is(err, git.ErrElsewhere) {
-			code = exit.Usage
-		}
-		return nil, false, exit.With(code, err, "source.repo in "+s.Conf.File+" names the repository")
-	}
-	return o, true, nil
-}
-
-// withheld returns the paths of the user's repository that the Builder's clone leaves out: abl's files,
-// the Verifier's prompt, .env, run reports and adopt.exclude.
-func withheld(s Folder) []string {
-	at, _ := filepath.Rel(filepath.Join(s.Paths.Root, s.Conf.Source.Repo), s.Paths.Root) // both are absolute
-	own := []string{state.Dir, ".env", "prompts/builder.md", "prompts/verifier.md"}
-	all := slices.Clone(s.Conf.Adopt.Exclude)
-	for _, name := range own {
-		all = append(all, filepath.Join(at, name))
-	}
-	return append(all, filepath.Join(s.Conf.Source.Dir, roles.Builder.Reports))
-}
-
-// source returns the options for opening the Builder's workspace.
-func (s Folder) source() git.Options {
-	if s.Conf.Source.Repo == "" {
-		return git.Options{}
-	}
-	return git.Options{Clone: true, Without: withheld(s)}
-}
-
-// Branch returns the branch of a phase in the clone.
-func Branch(n int) string { return fmt.Sprintf("abl/phase%d", n) }
-
-// prefix returns the prefix of published branches.
-func (s Folder) prefix() string { return cmp.Or(s.Conf.Publish.Prefix, git.BranchPrefix) }
-
-// PublishedBranch returns the branch of a phase in the user's repository.
-func (s Folder) PublishedBranch(n int) string { return fmt.Sprintf("%sphase%d", s.prefix(), n) }
-
-// FetchRefs returns the command that fetches all published refs.
-func (s Folder) FetchRefs() string {
-	at := s.prefix() + "*"
-	return fmt.Sprintf("git fetch origin 'refs/heads/%[1]s:refs/remotes/origin/%[1]s' 'refs/abl/*:refs/abl/*'", at)
-}
-
 // openSource opens the Builder's workspace: a separate repository, or a clone of the user's repository
 // with the user's new commits.
 func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*git.Repo, error) {
-	own := r.source()
+	own := r.SourceOptions()
 	o.Cache, o.Commit, o.Clone, o.Without = r.Paths.Ignored(roles.Builder.Name), commit, own.Clone, own.Without
 	from, adopts, err := r.Origin()
 	if err != nil {
@@ -110,9 +58,9 @@ func (r *Run) openSource(ctx context.Context, o git.Options, commit string) (*gi
 	if !r.goesOn {
 		return a.repo, nil
 	}
-	begun, err := r.callBegun(*r.file.Phases[fmt.Sprint(r.phase)])
+	begun, err := r.CallBegun(*r.file.Phases[fmt.Sprint(r.phase)])
 	if err == nil && !begun {
-		err = a.repo.Switch(ctx, Branch(r.phase))
+		err = a.repo.Switch(ctx, project.Branch(r.phase))
 	}
 	if err == nil {
 		err = a.takeIn(ctx, begun)
@@ -130,9 +78,9 @@ type adoption struct {
 
 // identity returns who makes the commits of the source: publish.author, or abl with the user as
 // co-author, and the user who signs off and signs them.
-func (s Folder) identity(ctx context.Context, from *git.Origin) (id git.Identity, err error) {
+func (r *Run) identity(ctx context.Context, from *git.Origin) (id git.Identity, err error) {
 	user, known := from.User(ctx)
-	own := s.Conf.Publish
+	own := r.Conf.Publish
 	switch {
 	case own.Author != "":
 		id.Author = git.ParsePerson(own.Author)
@@ -151,25 +99,13 @@ func (s Folder) identity(ctx context.Context, from *git.Origin) (id git.Identity
 	return id, nil
 }
 
-// callBegun reports whether the phase's current call has begun. Its agent may still work, or its result
-// is not committed yet, so the source must not change.
-func (r *Run) callBegun(p state.Phase) (bool, error) {
-	key := currentCall(p)
-	if key == "" {
-		return false, nil
-	}
-	rec := roles.Record{Dir: r.Paths.Call(key)}
-	_, begun, err := rec.Intent()
-	return begun || rec.Started() || p.Recheck, err
-}
-
 // clone clones the user's repository into the Builder's workspace.
 func (a adoption) clone(ctx context.Context, branch string, without []string) error {
-	draft, err1 := emptied(a.Paths, a.Paths.Src+".new")
+	draft, err1 := a.Draft(a.Paths.Src)
 	remarks, err2 := a.from.Remarks(a.head, without)
 	err := errors.Join(err1, err2)
 	if err == nil {
-		err = a.from.Clone(ctx, draft, a.head, Branch(a.phase), without)
+		err = a.from.Clone(ctx, draft, a.head, project.Branch(a.phase), without)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot clone your repository: %w", err)
@@ -179,9 +115,9 @@ func (a adoption) clone(ctx context.Context, branch string, without []string) er
 	}
 	a.file.Branch, a.file.Start = branch, a.head
 	a.note(fmt.Sprintf("the Builder works on a clone of %s at %.12s, in %s, on branch %s",
-		cmp.Or(branch, "your repository"), a.head, a.Paths.Rel(a.Paths.Src), Branch(a.phase)))
+		cmp.Or(branch, "your repository"), a.head, a.Paths.Rel(a.Paths.Src), project.Branch(a.phase)))
 	for _, text := range remarks {
-		if text == git.NoRoom && a.prefix() != git.BranchPrefix {
+		if text == git.NoRoom && a.PublishedBranch(a.phase) != project.Branch(a.phase) {
 			continue
 		}
 		a.note("of your repository " + text)
@@ -257,7 +193,7 @@ func (a adoption) merge(ctx context.Context, theirs, name string) (string, error
 	case err != nil:
 		return "", err
 	}
-	a.note(fmt.Sprintf("%s has new commits; merged into %s at %.12s", name, Branch(a.phase), merged.Hash))
+	a.note(fmt.Sprintf("%s has new commits; merged into %s at %.12s", name, project.Branch(a.phase), merged.Hash))
 	if left {
 		err = orchestrator.KeepLeft(ctx, a.Paths, a.repo)
 	}

@@ -7,8 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/project"
+	"abl/internal/config"
 	"abl/internal/git"
+	"abl/internal/redact"
 	"abl/internal/state"
 	"abl/orchestrator"
 	"abl/roles"
@@ -20,7 +24,7 @@ type heard struct{ notes []string }
 func (h *heard) Emit(e state.Event) { h.notes = append(h.notes, e.Text) }
 
 // resumed opens the source as the next abl phase 1 does, and returns its notes.
-func resumed(t *testing.T, s *Project) (*git.Repo, string, error) {
+func resumed(t *testing.T, s *project.Project) (*git.Repo, string, error) {
 	t.Helper()
 	f, err := s.State()
 	must(t, err)
@@ -31,8 +35,61 @@ func resumed(t *testing.T, s *Project) (*git.Repo, string, error) {
 	return repo, strings.Join(notes.notes, "\n"), err
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func runGit(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=p", "-c", "user.email=p@localhost"}, args...)...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// adopted returns a project on a user's repository. Its source is a clone with one commit of the Builder,
+// which is published.
+func adopted(t *testing.T) *project.Project {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git to make a repository with")
+	}
+	root, err := state.Real(t.TempDir())
+	must(t, err)
+	runGit(t, root, "init", "-q", "-b", "main")
+	must(t, os.WriteFile(filepath.Join(root, "a"), []byte("1"), 0o644))
+	runGit(t, root, "add", "a")
+	runGit(t, root, "commit", "-qm", "one")
+	s := &project.Project{
+		In:     &cli.Input{Safe: redact.NewSanitizer(nil)},
+		Folder: project.Folder{Conf: &config.Loaded{}, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")},
+	}
+	s.Conf.Source.Repo = "."
+	for _, dir := range []string{s.Paths.Specs(), s.Paths.Src, s.Paths.Tests} {
+		must(t, os.MkdirAll(dir, 0o755))
+	}
+	f := state.New(root)
+	f.Phases["1"] = &state.Phase{Status: state.Refuted, Round: 1, Iteration: 1, Step: 1}
+	r := &Run{Project: s, phase: 1, file: f, out: &heard{}, goesOn: true}
+	repo, err := r.openSource(t.Context(), git.Options{}, "")
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(s.Paths.Src, "built"), []byte("1"), 0o644))
+	_, err = repo.Snapshot(t.Context(), git.Message{Subject: "1"})
+	must(t, err)
+	must(t, state.Save(s.Paths.State(), f))
+	_, err = s.Publish(t.Context(), 0)
+	must(t, err)
+	return s
+}
+
 // userCommits commits files on the branch of the user.
-func userCommits(t *testing.T, s *Project, files map[string]string) string {
+func userCommits(t *testing.T, s *project.Project, files map[string]string) string {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(s.Paths.Root, name)
@@ -45,7 +102,7 @@ func userCommits(t *testing.T, s *Project, files map[string]string) string {
 }
 
 // rests lets phase 1 rest in a call of the Builder.
-func rests(t *testing.T, s *Project, attempt int) string {
+func rests(t *testing.T, s *project.Project, attempt int) string {
 	t.Helper()
 	f, err := s.State()
 	must(t, err)
@@ -73,7 +130,7 @@ func TestCommitsDuringACall(t *testing.T) {
 		"begun":                           {begun: true, note: "main has new commits; a call has begun without them"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := published(t)
+			s := adopted(t)
 			key := rests(t, s, 2)
 			if c.begun {
 				must(t, os.MkdirAll(s.Paths.Call(key), 0o755))
@@ -82,7 +139,7 @@ func TestCommitsDuringACall(t *testing.T) {
 			for path, text := range c.left {
 				must(t, os.WriteFile(filepath.Join(s.Paths.Src, path), []byte(text), 0o644))
 			}
-			repo, err := git.Open(s.Paths.Src, s.source())
+			repo, err := git.Open(s.Paths.Src, s.SourceOptions())
 			must(t, err)
 			if len(c.left) > 0 && !c.edited {
 				must(t, os.MkdirAll(s.Paths.Logs(), 0o755))
@@ -118,7 +175,7 @@ func TestCommitsDuringACall(t *testing.T) {
 
 // The hint for a conflict is a command line that leaves the user's specs as they are.
 func TestConflictByHand(t *testing.T) {
-	s := published(t)
+	s := adopted(t)
 	rests(t, s, 1)
 	tip := userCommits(t, s, map[string]string{"built": "theirs", ".abl/specs/phase2.md": "# Phase 2: New\n", ".abl/specs/phase1.md": "# Phase 1: Old\n"})
 	_, _, err := resumed(t, s)
@@ -142,7 +199,7 @@ func TestConflictByHand(t *testing.T) {
 	}
 	_, err = s.Publish(t.Context(), 0)
 	must(t, err)
-	if got := runGit(t, s.Paths.Root, "diff", "--name-only", "main", Branch(1)); got != "built" {
+	if got := runGit(t, s.Paths.Root, "diff", "--name-only", "main", project.Branch(1)); got != "built" {
 		t.Errorf("the published branch differs from main in %q, want built", got)
 	}
 }
@@ -173,7 +230,7 @@ func TestIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 			t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-			s := published(t)
+			s := adopted(t)
 			rests(t, s, 2)
 			if c.user {
 				runGit(t, s.Paths.Root, "config", "user.name", "U")

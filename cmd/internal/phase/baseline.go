@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/project"
 	"abl/internal/state"
 	"abl/internal/wording"
 	"abl/roles"
@@ -29,11 +30,11 @@ const baselineKey = "baseline"
 const probeLimit = time.Minute
 
 // unbuilt reports whether the project adopts a repository in which abl has built nothing yet.
-func (s Folder) unbuilt(f *state.File) bool {
-	if s.Conf.App == nil || s.Conf.Source.Repo == "" {
+func (r *Run) unbuilt() bool {
+	if r.Conf.App == nil || r.Conf.Source.Repo == "" {
 		return false
 	}
-	for _, p := range f.Phases {
+	for _, p := range r.file.Phases {
 		if p.Step > 0 {
 			return false
 		}
@@ -43,12 +44,12 @@ func (s Folder) unbuilt(f *state.File) bool {
 
 // needsBaseline reports whether abl starts the app before the first paid call.
 func (r *Run) needsBaseline() bool {
-	return r.Conf.Adopt.Baseline != "off" && !r.In.Bool("no-baseline") && r.unbuilt(r.file)
+	return r.Conf.Adopt.Baseline != "off" && !r.In.Bool("no-baseline") && r.unbuilt()
 }
 
 // Baseline starts the app of an adopted repository as the user committed it. ok is false if there is no
 // such app or abl has already built something.
-func (s *Project) Baseline(ctx context.Context, out state.Sink) (ok bool, err error) {
+func Baseline(ctx context.Context, s *project.Project, out state.Sink) (ok bool, err error) {
 	f, err := s.State()
 	if err != nil {
 		return false, err

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/project"
 	"abl/internal/sandbox"
 	"abl/internal/state"
 	"abl/orchestrator"
@@ -23,7 +24,7 @@ import (
 )
 
 // Openable returns an error if the project has no app with a port.
-func Openable(s *Project) error {
+func Openable(s *project.Project) error {
 	if s.Conf.App == nil {
 		err := errors.New("cannot open the app: the settings have no app section")
 		return exit.With(exit.Usage, err, "add an app section to .abl/config.yaml (docs/config.md)")
@@ -37,16 +38,18 @@ func Openable(s *Project) error {
 
 // OpenApp serves phase n's app on 127.0.0.1:port until ctx is done, and calls ready with the URL. It runs
 // a temporary copy. A port of 0 is the app's port. It fails before it starts the app if the port is in use.
-func (s *Project) OpenApp(ctx context.Context, n, port int, out state.Sink, ready func(url string)) error {
-	f, commit, err := built(s, n)
-	unbuilt := f != nil && s.unbuilt(f)
+func OpenApp(
+	ctx context.Context, s *project.Project, n, port int, out state.Sink, ready func(url string),
+) error {
+	f, commit, err := s.Built(n)
+	r := &Run{Project: s, phase: n, file: f, specs: s.Specs(), out: out}
+	unbuilt := f != nil && r.unbuilt()
 	if err != nil && !(unbuilt && n == 1) {
 		return err
 	}
 	if port == 0 {
 		port = s.Conf.App.Port
 	}
-	r := &Run{Project: s, phase: n, file: f, specs: s.Specs(), out: out}
 	return r.beside(ctx, "the app", func() error { // beside has removed the container of a killed abl open
 		free, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
@@ -74,7 +77,7 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 			port))
 	}
 	up, err := r.app.Up(ctx, key, commit)
-	if err == nil && up.Failed != "" && r.unbuilt(r.file) {
+	if err == nil && up.Failed != "" && r.unbuilt() {
 		err = r.notStarted(up)
 	} else if err == nil && up.Failed != "" {
 		err = exit.With(exit.Environment, errors.New("the app did not start: "+up.Failed), "abl logs app shows its output")
@@ -92,7 +95,7 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 
 // Shell opens a shell on tty in a container as for a call of the role in phase n. An n of 0 is the next
 // phase.
-func (s *Project) Shell(ctx context.Context, role roles.Role, n int, tty *os.File, out state.Sink) error {
+func Shell(ctx context.Context, s *project.Project, role roles.Role, n int, tty *os.File, out state.Sink) error {
 	f, err := s.State()
 	if err != nil {
 		return err

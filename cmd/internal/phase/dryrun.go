@@ -8,14 +8,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 
 	"abl/cmd/internal/money"
-	"abl/internal/git"
-	"abl/internal/hostfs"
+	"abl/cmd/internal/project"
 	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/orchestrator"
@@ -55,7 +51,7 @@ type rolePlan struct {
 }
 
 // DryRun prints both prompts, mounts, networks, models and budget. It starts and changes nothing.
-func (s *Project) DryRun(ctx context.Context, n int) error {
+func DryRun(ctx context.Context, s *project.Project, n int) error {
 	specs := s.Specs()
 	f, err := s.State()
 	if err != nil {
@@ -64,7 +60,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	if _, err := os.Lstat(s.Paths.State()); errors.Is(err, fs.ErrNotExist) {
 		f.Project = "ID" // the project gets its id when its first phase starts
 	}
-	a, err := orchestrator.Admit(f, specs, n, s.asked(s.In.Bool("again")))
+	a, err := orchestrator.Admit(f, specs, n, askedOf(s.Folder, s.In.Bool("again")))
 	if err != nil {
 		return err
 	}
@@ -83,8 +79,8 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 		Phase:   n,
 		Why:     a.Why,
 		Budget:  money.CapsText(s.Conf.Budget),
-		Last:    s.lastCosts(f, n),
-		Prepare: Prepares(s),
+		Last:    s.LastCosts(f, n),
+		Prepare: s.Prepares(),
 		Build:   builds(s),
 		Roles:   []rolePlan{},
 	}
@@ -100,7 +96,7 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 		who = nil
 	}
 	for _, role := range who {
-		r, err := s.planRole(ctx, role, players[role.Name], p, f, specs, n)
+		r, err := planRole(ctx, s, role, players[role.Name], p, f, specs, n)
 		if err != nil {
 			return err
 		}
@@ -109,33 +105,18 @@ func (s *Project) DryRun(ctx context.Context, n int) error {
 	return cmp.Or(s.In.Show(out, out.print), s.Trusted(ctx))
 }
 
-// allows returns the entries of network.allow.
-func (s Folder) allows() (all []string) {
-	for _, entry := range s.Conf.Network.Allow {
-		all = append(all, string(entry))
-	}
-	return all
-}
-
 // builds returns app.build, "" if it is not set.
-func builds(s *Project) string {
+func builds(s *project.Project) string {
 	if s.Conf.App == nil {
 		return ""
 	}
 	return s.Conf.App.Build
 }
 
-// Prepares describes app.prepare and the hosts that it can reach. It returns "" if it is not set.
-func Prepares(s *Project) string {
-	if s.Conf.App == nil || s.Conf.App.Prepare == "" {
-		return ""
-	}
-	reach := cmp.Or(strings.Join(s.allows(), ", "), "no host (network.allow)")
-	return fmt.Sprintf("%q, if a lock file or manifest has changed; it can reach %s", s.Conf.App.Prepare, reach)
-}
-
-func (s *Project) planRole(ctx context.Context, role roles.Role, who orchestrator.Player, p state.Phase, f *state.File,
-	specs spec.Set, n int) (r rolePlan, err error) {
+func planRole(
+	ctx context.Context, s *project.Project, role roles.Role, who orchestrator.Player, p state.Phase, f *state.File,
+	specs spec.Set, n int,
+) (r rolePlan, err error) {
 	r = rolePlan{Role: role.Name, Agent: who.Agent.Name, Model: who.Models[0], Effort: who.Efforts[0],
 		Networks: []string{}}
 	key, _ := s.Key(who)
@@ -146,7 +127,7 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, who orchestrato
 	c := newJobs(s, n, specs)
 	c.Players[role.Name] = who
 	c.Files[role.Name] = func(ctx context.Context, most int) ([]string, error) {
-		return WorkspaceFiles(ctx, s, role.Workspace(s.Paths), most)
+		return s.WorkspaceFiles(ctx, role.Workspace(s.Paths), most)
 	}
 	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
 	gated := key != "" || fetches
@@ -179,46 +160,12 @@ func (s *Project) planRole(ctx context.Context, role roles.Role, who orchestrato
 		r.Tools = s.Conf.Toolchain.Names()
 	}
 	if fetches {
-		r.Allow = s.allows()
+		r.Allow = s.Allows()
 	}
 	if gated {
 		r.Gateway = []string{boxes.Network(role.Name), boxes.EgressEndpoint().Network}
 	}
 	return r, nil
-}
-
-// WorkspaceFiles returns the files of a workspace: those that git lists if it is a repository. If the
-// Builder's clone does not exist yet, it returns the files that the clone will have.
-func WorkspaceFiles(ctx context.Context, s *Project, dir string, most int) (names []string, err error) {
-	var o git.Options
-	if dir == s.Paths.Src {
-		o = s.source()
-	}
-	if _, err := os.Lstat(filepath.Join(dir, ".git", "HEAD")); err == nil {
-		repo, err := git.Open(dir, o)
-		if err != nil {
-			return nil, err
-		}
-		return repo.Files(ctx, most)
-	}
-	if o.Clone {
-		from, _, err := s.Origin()
-		if err != nil {
-			return nil, err
-		}
-		return from.Files(o.Without, most)
-	}
-	err = hostfs.Walk(dir, ".git", func(e hostfs.Entry) error {
-		if e.Kind() == syscall.S_IFREG {
-			names = append(names, e.Path())
-		}
-		return nil
-	})
-	if errors.Is(err, hostfs.ErrAbsent) {
-		err = nil
-	}
-	slices.Sort(names)
-	return names, err
 }
 
 func (p plan) print(w io.Writer) {

@@ -9,23 +9,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 
-	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/project"
 	"abl/internal/config"
 	"abl/internal/hostfs"
-	"abl/internal/ledger"
-	"abl/internal/proc"
-	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/spec"
-	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator"
 	"abl/roles"
-	"abl/roles/agent"
 	"abl/roles/environment"
 )
 
@@ -35,18 +28,18 @@ func (r *Run) admit(ctx context.Context, again bool) (a orchestrator.Admission, 
 	if r.file, err = r.State(); err != nil {
 		return a, err
 	}
-	r.specs, r.asked = r.Specs(), r.Project.asked(again)
+	r.specs, r.asked = r.Specs(), askedOf(r.Folder, again)
 	if a, err = orchestrator.Admit(r.file, r.specs, r.phase, r.asked); err != nil || !a.Go {
 		return a, err
 	}
 	if r.players, err = r.Players(); err != nil {
 		return a, err
 	}
-	if err = cmp.Or(r.CheckCaps(r.players), r.checkKeys(r.players), r.CheckLedger(), r.CheckImages()); err != nil {
+	if err = cmp.Or(r.CheckCaps(r.players), checkKeys(r.Folder, r.players), r.CheckLedger(), r.CheckImages()); err != nil {
 		return a, err
 	}
-	if f := Ignored(ctx, r.Paths); !f.OK {
-		r.In.Warn(fmt.Sprintf(".env is %s: %s", f.Text, f.Hint))
+	if _, err := project.EnvIgnored(ctx, r.Paths); err != nil {
+		r.In.Warn(fmt.Sprintf(".env is %v: %s", err, exit.Hint(err)))
 	}
 	eng, _, err := environment.Connect(ctx)
 	if err == nil {
@@ -83,9 +76,9 @@ func unchanged(was, is os.FileInfo) bool {
 	return os.SameFile(was, is) && was.ModTime().Equal(is.ModTime())
 }
 
-// asked returns how the user runs a phase, with a hash of the settings whose change begins a new round.
+// askedOf returns how the user runs a phase, with a hash of the settings whose change begins a new round.
 // Budgets, prices, notifications and publishing are not among them.
-func (s Folder) asked(again bool) orchestrator.Asked {
+func askedOf(s project.Folder, again bool) orchestrator.Asked {
 	conf := s.Conf.Config
 	conf.Budget, conf.Prices, conf.Notify, conf.Publish = config.Budget{}, config.Prices{}, config.Notify{}, config.Publish{}
 	h := sha256.New()
@@ -105,7 +98,7 @@ func (s Folder) asked(again bool) orchestrator.Asked {
 }
 
 // checkKeys returns an error if a player has no key, or an invalid address of its provider.
-func (s Folder) checkKeys(players map[string]orchestrator.Player) error {
+func checkKeys(s project.Folder, players map[string]orchestrator.Player) error {
 	for _, role := range roles.Both() {
 		p := players[role.Name]
 		if _, found := s.Key(p); !found {
@@ -116,24 +109,6 @@ func (s Folder) checkKeys(players map[string]orchestrator.Player) error {
 		}
 	}
 	return nil
-}
-
-// CheckLedger returns an error if tokens.csv is not a ledger. A phase repairs smaller damage when it starts.
-func (s Folder) CheckLedger() error {
-	return ledger.Open(s.Paths.Ledger()).Scan(func(ledger.Row) {}, func(int, string) {})
-}
-
-// options returns the options of every environment of the project.
-func (s *Project) options() environment.Options {
-	return environment.Options{
-		Project: s.Paths,
-		Root:    s.Paths.Root,
-		Conf:    s.Conf,
-		Safe:    s.In.Safe,
-		CACert:  s.In.String("ca-cert"),
-		Offline: s.In.Bool("offline"),
-		Weak:    s.In.Bool(cli.WeakFlag),
-	}
 }
 
 // tidyAtRest cleans up after a run that was killed after its last save. It removes containers, unless the
@@ -148,79 +123,5 @@ func (r *Run) tidyAtRest(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.GiveBack(r.file, r.out)
-}
-
-// checkSecrets returns an error if a setting would put a secret into a container.
-func checkSecrets(conf *config.Loaded) error {
-	keys := map[string]string{}
-	for name, value := range conf.Dotenv {
-		if redact.Holds(name, value) {
-			keys[name] = value
-		}
-	}
-	for _, kv := range os.Environ() {
-		if name, value, _ := strings.Cut(kv, "="); redact.Named(name) && len(value) >= redact.Shortest {
-			keys[name] = value
-		}
-	}
-	return cmp.Or(conf.CheckSecrets(keys), conf.CheckCommands(keys))
-}
-
-// neverCommitted returns the keys of providers and the random values of .env, by name, without those that
-// commit.allow_secrets allows.
-func (s Folder) neverCommitted() map[string]string {
-	secrets := map[string]string{}
-	for name, value := range s.Conf.Dotenv {
-		if redact.Random(value) {
-			secrets[name] = value
-		}
-	}
-	names := agent.KeyVars()
-	for _, own := range s.Conf.Agents {
-		names = append(names, own.Key)
-	}
-	for _, name := range names {
-		if value, _ := s.Conf.Key(name); len(value) >= redact.Shortest {
-			secrets[name] = value
-		}
-	}
-	for _, name := range s.Conf.Commit.AllowSecrets {
-		delete(secrets, name)
-	}
-	return secrets
-}
-
-// Finding is the result of a check.
-type Finding struct {
-	What string `json:"what"`
-	OK   bool   `json:"ok"`
-	Text string `json:"text"`
-	Hint string `json:"hint,omitempty"`
-}
-
-// Ignored checks that git ignores .env, if the project is in a repository.
-func Ignored(ctx context.Context, p state.Project) Finding {
-	f := Finding{What: ".env", OK: true, Text: "does not exist"}
-	if _, err := os.Stat(p.Env()); err != nil {
-		return f
-	}
-	f.Text = "not in a git repository"
-	said, err := proc.AskGit(ctx, p.Root, "check-ignore", ".env")
-	ended, is := errors.AsType[*exec.ExitError](err)
-	switch {
-	case is && ended.ExitCode() == 1:
-		f.OK, f.Text, f.Hint = false, "not ignored by git", "add a line .env to .gitignore"
-		switch tracked, err := proc.AskGit(ctx, p.Root, "ls-files", ".env"); {
-		case tracked == ".env":
-			f.Text, f.Hint = "tracked by git", "git rm --cached .env; if it was ever pushed, replace the keys"
-		case tracked != "" || err != nil:
-			f.Text += "; cannot read git's index: " + cmp.Or(tracked, fmt.Sprint(err))
-		}
-	case err != nil:
-		f.Text = fmt.Sprintf("unchecked: %v %s", err, said)
-	case said != "":
-		f.Text = "ignored by git"
-	}
-	return f
+	return GiveBack(r.Folder, r.file, r.out)
 }

@@ -1,3 +1,6 @@
+// Package phase runs a phase of a project, or a shell or the app in the phase's environment: admission,
+// set-up, baseline and end. Package project opens the project, and package orchestrator has the loop of
+// a phase.
 package phase
 
 import (
@@ -7,12 +10,14 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
+	"abl/cmd/internal/project"
 	"abl/internal/config"
 	"abl/internal/failedspecs"
 	"abl/internal/git"
@@ -32,7 +37,7 @@ import (
 
 // Run is a phase in its environment, or a shell or an app that the user opened.
 type Run struct {
-	*Project
+	*project.Project
 	phase   int
 	file    *state.File
 	specs   spec.Set
@@ -52,7 +57,7 @@ type Run struct {
 
 // Play runs phase n until it ends, and returns the event of its outcome, which the caller passes to
 // TellOutcome. The process holds the project's lock until then.
-func (s *Project) Play(ctx context.Context, n int, again bool, out state.Sink) (state.Event, error) {
+func Play(ctx context.Context, s *project.Project, n int, again bool, out state.Sink) (state.Event, error) {
 	r := &Run{Project: s, phase: n, out: weakMarker{out, s}}
 	p, why, err := r.play(ctx, again)
 	if err == nil {
@@ -83,7 +88,7 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 	r.reportWarnings()
 	r.announce()
 	if err = r.openLedger(); err == nil {
-		err = r.takeLease(ctx, cancel)
+		err = r.TakeLease(ctx, cancel, r.file, r.book, r.note)
 	}
 	if err == nil {
 		err = r.begin(ctx)
@@ -105,7 +110,7 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 // begin opens the environment and sets up the roles. If that fails it closes the environment again.
 func (r *Run) begin(ctx context.Context) (err error) {
 	r.account = &money.Account{
-		Conf: r.Conf, Used: func(key string) (money.Spendings, error) { return r.spent(r.phase, key) },
+		Conf: r.Conf, Used: func(key string) (money.Spendings, error) { return r.Spent(r.phase, key) },
 		Words: money.Words{Again: fmt.Sprintf("abl phase %d", r.phase), Safe: "everything is committed"}, Tell: r.note,
 	}
 	if r.env, err = environment.Open(ctx, r.options()); err != nil {
@@ -118,16 +123,28 @@ func (r *Run) begin(ctx context.Context) (err error) {
 }
 
 func (r *Run) options() environment.Options {
-	o := r.Project.options()
-	o.ID, o.Phase, o.State = r.file.Project, r.phase, r.Paths.State()
-	o.Life, o.Alone, o.Ready, o.Note = lifeOf(r.Conf), r.held.Verify, r.known, r.note
-	o.Down = func() error { return r.GiveBack(r.file, r.out) }
-	o.AtRest = func() string { return currentCall(r.file.Phase(r.phase)) }
-	o.NoteImage = func(line string) { r.emit(state.Event{Text: line}) }
-	o.Progress = func(since time.Time, what string) {
-		r.out.Emit(state.Event{Time: since, Kind: state.Progress, Phase: r.phase, Text: what})
+	return environment.Options{
+		Project:   r.Paths,
+		Root:      r.Paths.Root,
+		Conf:      r.Conf,
+		Safe:      r.In.Safe,
+		CACert:    r.In.String("ca-cert"),
+		Offline:   r.In.Bool("offline"),
+		Weak:      r.In.Bool(cli.WeakFlag),
+		ID:        r.file.Project,
+		Phase:     r.phase,
+		State:     r.Paths.State(),
+		Life:      lifeOf(r.Conf),
+		Alone:     r.Held,
+		Ready:     r.known,
+		Note:      r.note,
+		Down:      func() error { return GiveBack(r.Folder, r.file, r.out) },
+		AtRest:    func() string { return r.file.Phase(r.phase).Current() },
+		NoteImage: func(line string) { r.emit(state.Event{Text: line}) },
+		Progress: func(since time.Time, what string) {
+			r.out.Emit(state.Event{Time: since, Kind: state.Progress, Phase: r.phase, Text: what})
+		},
 	}
-	return o
 }
 
 // lifeOf returns a time that no round of calls can exceed. After it the containers that hold the phase's
@@ -144,7 +161,7 @@ func (r *Run) known() error {
 	if kept, err := state.Load(r.Paths.State()); err == nil && kept.Project == r.file.Project {
 		return nil
 	}
-	return r.save()
+	return r.Save(r.file)
 }
 
 // emit emits a note.
@@ -156,14 +173,6 @@ func (r *Run) emit(e state.Event) {
 // note emits a note with a text.
 func (r *Run) note(text string) { r.emit(state.Event{Phase: r.phase, Text: text}) }
 
-// save writes state.json. It fails if this process lost the lock.
-func (r *Run) save() error {
-	if err := r.held.Verify(); err != nil {
-		return err
-	}
-	return state.Save(r.Paths.State(), r.file)
-}
-
 // end closes the environment.
 func (r *Run) end(ctx context.Context, why error) error {
 	left, err := r.env.Close(ctx, why)
@@ -171,14 +180,6 @@ func (r *Run) end(ctx context.Context, why error) error {
 		r.emit(state.Event{Phase: r.phase, Call: left, Text: environment.Left(left)})
 	}
 	return err
-}
-
-// currentCall returns the current call of a phase, "" between calls.
-func currentCall(p state.Phase) string {
-	if p.Status != state.Building && p.Status != state.Verifying {
-		return ""
-	}
-	return p.Call
 }
 
 // loop returns the loop that runs the phase.
@@ -205,14 +206,14 @@ func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
 		Settings:   r.asked.Settings,
 		Project:    r.Paths,
 		File:       r.file,
-		Save:       func() error { return r.saveAndPush(ctx) },
+		Save:       func() error { return r.SaveAndPush(ctx, r.file, r.phase, r.note) },
 		Calls:      caller{r.runner},
 		App:        r.app,
 		Jobs:       r.jobs,
 		Src:        repo{r.src, r.env.UID, r.env.GID},
 		Tests:      repo{r.tests, r.env.UID, r.env.GID},
 		Ledger:     r.book,
-		Alone:      r.alone,
+		Alone:      r.Alone,
 		Before:     r.account.Admit,
 		Strictness: strict,
 		TestNames:  tests.names,
@@ -288,7 +289,7 @@ func (r *Run) reportWarnings() {
 // weakMarker sets Weak in events if unproven networks are allowed.
 type weakMarker struct {
 	state.Sink
-	s *Project
+	s *project.Project
 }
 
 // Emit sets Weak and passes the event on.
@@ -301,8 +302,8 @@ func (m weakMarker) Emit(e state.Event) {
 }
 
 // TellOutcome releases the lock, emits e as the last event of the run, and returns err.
-func (s *Project) TellOutcome(out state.Sink, e state.Event, err error) error {
-	s.unlock()
+func TellOutcome(s *project.Project, out state.Sink, e state.Event, err error) error {
+	s.Unlock()
 	code := exit.Code(err)
 	e.Exit = &code
 	weakMarker{out, s}.Emit(e)
@@ -357,4 +358,23 @@ func notPassed(paths state.Project, n int, p state.Phase) error {
 		e.Do = fmt.Sprintf("abl report %d shows what is missing; then %s", n, next)
 	}
 	return e
+}
+
+// announce emits, before the first paid call, the agents, the caps and the cost of earlier phases.
+func (r *Run) announce() {
+	var who []string
+	for _, role := range roles.Both() {
+		p := r.players[role.Name]
+		text := fmt.Sprintf("%s %s (%s)", role.Name, p.Agent.Name, p.Models[0])
+		if key, _ := r.Key(p); key != "" {
+			text += ", " + key
+		}
+		who = append(who, text)
+	}
+	p := r.file.Phase(r.phase)
+	if !p.OnItsWay() {
+		p.Round++ // the loop will open this round
+	}
+	text := fmt.Sprintf("%s; %s; %s", strings.Join(who, "; "), money.CapsText(r.Conf.Budget), r.LastCosts(r.file, r.phase))
+	r.out.Emit(state.Event{Kind: state.PhaseStart, Phase: r.phase, Round: p.Round, Text: text})
 }

@@ -12,102 +12,22 @@ import (
 
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/money"
-	"abl/images"
-	"abl/internal/config"
+	"abl/cmd/internal/project"
 	"abl/internal/git"
 	"abl/internal/hostfs"
+	"abl/internal/ledger"
 	"abl/internal/spec"
 	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/internal/wording"
 	"abl/orchestrator"
-	"abl/prompts"
 	"abl/roles"
-	"abl/roles/agent"
 	"abl/roles/app"
 	"abl/roles/environment"
 )
 
-// agents returns the agents of the project's settings.
-func (s Folder) agents() environment.Agents {
-	return environment.Agents{Conf: s.Conf, Root: s.Paths.Root}
-}
-
-// Player returns the agent, models and prompt of a role. It needs no engine; the image is set later.
-func (s Folder) Player(role roles.Role) (orchestrator.Player, error) {
-	chosen, err := s.agents().ForRole(role.Name)
-	if err != nil {
-		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
-	}
-	own, err := hostfs.Read(s.Paths.Root, s.Paths.Rel(s.Paths.Prompt(role.Name)), spec.MaxBytes)
-	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return orchestrator.Player{}, exit.With(exit.Usage, fmt.Errorf("cannot read the %s's prompt: %w", role.Name, err),
-			"replace it with a regular file of at most 1 MiB")
-	}
-	tmpl, err := prompts.Choose(role.Name, own)
-	if err != nil {
-		return orchestrator.Player{}, exit.With(exit.Usage, err, "")
-	}
-	commands := map[string]map[string]config.Command{
-		roles.Builder.Name: s.Conf.BuilderCommands, roles.Verifier.Name: s.Conf.VerifierCommands,
-	}[role.Name]
-	return orchestrator.Player{
-		Agent:    chosen.Agent,
-		Models:   chosen.Models,
-		Efforts:  chosen.Efforts,
-		Template: tmpl,
-		Commands: environment.Commands(commands),
-	}, nil
-}
-
-// Players returns the agents, models and prompts of both roles, by name.
-func (s Folder) Players() (map[string]orchestrator.Player, error) {
-	all := map[string]orchestrator.Player{}
-	for _, role := range roles.Both() {
-		p, err := s.Player(role)
-		if err != nil {
-			return nil, err
-		}
-		all[role.Name] = p
-	}
-	return all, nil
-}
-
-// Image returns the description of a role's image.
-func (s Folder) Image(role roles.Role, a agent.Agent) (want images.Want, err error) {
-	dockerfile := s.Conf.Images.Verifier.Dockerfile
-	if want.Agent, want.Version, want.NPM = a.Image, a.Version, a.NPM; role.Name == roles.Builder.Name {
-		want.Toolchain, dockerfile = s.Conf.Toolchain, s.Conf.Images.Builder.Dockerfile
-	}
-	want.Dockerfile, err = s.dockerfile(dockerfile)
-	return want, err
-}
-
-// CheckImages returns an error if a Dockerfile of the project may not be built, or a seed file of a
-// service does not exist.
-func (s Folder) CheckImages() error {
-	own := s.Conf.Images
-	files := []string{own.Builder.Dockerfile, own.Verifier.Dockerfile, own.App.Dockerfile}
-	for _, svc := range environment.Services(s.Conf) {
-		files = append(files, s.Conf.App.Services[svc.Name].Dockerfile)
-		if _, err := s.Conf.Seeds(s.Paths.Root, svc.Name); err != nil {
-			return err
-		}
-	}
-	for _, rel := range files {
-		if _, err := s.dockerfile(rel); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s Folder) dockerfile(rel string) (string, error) {
-	return environment.Dockerfile(s.Paths.Root, rel, s.Paths.Src, s.Paths.Tests)
-}
-
 // newJobs returns the jobs of a phase's calls, without players.
-func newJobs(s *Project, n int, specs spec.Set) *orchestrator.RoleJobs {
+func newJobs(s *project.Project, n int, specs spec.Set) *orchestrator.RoleJobs {
 	return &orchestrator.RoleJobs{
 		Number:  n,
 		Project: s.Paths,
@@ -204,7 +124,7 @@ func (r *Run) openWorkspaces(ctx context.Context) (err error) {
 		}
 	}
 	src, tests := r.file.Commits()
-	o := git.Options{MaxFile: int64(r.Conf.Limits.File), Begun: r.file.Begun(), Secrets: r.neverCommitted()}
+	o := git.Options{MaxFile: int64(r.Conf.Limits.File), Begun: r.file.Begun(), Secrets: r.NeverCommitted()}
 	if r.src, err = r.openSource(ctx, o, src); err != nil {
 		return err
 	}
@@ -213,7 +133,7 @@ func (r *Run) openWorkspaces(ctx context.Context) (err error) {
 		return err
 	}
 	if !r.env.Lend {
-		return handOver(r.Paths) // a role's git refuses a repository of root
+		return r.HandOver() // a role's git refuses a repository of root
 	}
 	if err := shareSpecs(r.Paths.Specs()); err != nil {
 		return err
@@ -273,7 +193,7 @@ func (r *Run) lendAll() error {
 		return fmt.Errorf("internal error: %w", err)
 	}
 	r.file.Lease = (*json.RawMessage)(&data)
-	if err := r.save(); err != nil {
+	if err := r.Save(r.file); err != nil {
 		return err
 	}
 	failpoint.Here("lease.saved")
@@ -287,7 +207,7 @@ func (r *Run) lendAll() error {
 }
 
 // GiveBack returns lent workspaces to the user, and emits a note for each path that it cleared.
-func (s *Project) GiveBack(f *state.File, out state.Sink) error {
+func GiveBack(s project.Folder, f *state.File, out state.Sink) error {
 	all, err := leases(f)
 	if err != nil || len(all) == 0 {
 		return err
@@ -354,4 +274,15 @@ func (r repo) Snapshot(
 		c.Skipped = append(c.Skipped, skipped.Path+": "+skipped.Why)
 	}
 	return c, nil
+}
+
+// openLedger opens tokens.csv and checks that it is writable.
+func (r *Run) openLedger() error {
+	list, err := r.Prices()
+	if err != nil {
+		return err
+	}
+	tell := func(text string) { r.emit(state.Event{Text: text}) }
+	r.book = money.Book{Ledger: ledger.Open(r.Paths.Ledger()), List: list, Hide: r.In.Safe.Redact, Tell: tell}
+	return r.book.Ready()
 }

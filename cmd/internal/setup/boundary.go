@@ -13,7 +13,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/images"
 	"abl/internal/config"
@@ -96,7 +96,7 @@ func examineBoundary(ctx context.Context, in *cli.Input) error {
 
 // prove probes the engine's networks and a container like each role's.
 func (b *boundaries) prove(
-	ctx context.Context, in *cli.Input, s *phase.Project, conf *config.Loaded, eng environment.Engine, info sandbox.Info,
+	ctx context.Context, in *cli.Input, s *project.Project, conf *config.Loaded, eng environment.Engine, info sandbox.Info,
 ) (err error) {
 	o := environment.Options{Conf: conf, CACert: in.String("ca-cert"), Offline: in.Bool("offline")}
 	b.At, b.Apart = time.Now().UTC(), info.Apart
@@ -116,12 +116,12 @@ func (b *boundaries) prove(
 }
 
 // recall reads the recorded proofs of each role's last call.
-func (b *boundaries) recall(s *phase.Project) error {
+func (b *boundaries) recall(s *project.Project) error {
 	calls, err := s.Calls()
 	if err != nil {
 		return err
 	}
-	last := map[string]phase.Call{}
+	last := map[string]project.Call{}
 	for _, c := range calls {
 		last[c.Role.Name] = c
 	}
@@ -207,7 +207,7 @@ var onlooker = agent.Program("none", agent.Command{Argv: []string{helper.Bin + "
 // probeRole proves the boundary of a container like the role's, with the role's image and the project's
 // limits.
 func probeRole(
-	ctx context.Context, env *environment.Environment, s *phase.Project, role roles.Role,
+	ctx context.Context, env *environment.Environment, s *project.Project, role roles.Role,
 ) (p roleProof, err error) {
 	p.Role = role.Name
 	if p.Image, err = imageFor(ctx, s, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
@@ -289,7 +289,7 @@ func inTrial(
 }
 
 // imageFor returns the role's image, outside a project the image of the tools.
-func imageFor(ctx context.Context, s *phase.Project, m *images.Maker, role roles.Role) (string, error) {
+func imageFor(ctx context.Context, s *project.Project, m *images.Maker, role roles.Role) (string, error) {
 	want := images.Want{Agent: images.Tools}
 	if s != nil {
 		p, err := s.Player(role)

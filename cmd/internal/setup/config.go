@@ -9,7 +9,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/internal/config"
 	"abl/internal/hostfs"
@@ -30,18 +30,18 @@ ABL_* in the environment (ABL_LOOP_CALL_TIMEOUT=10m), flags. docs/config.md desc
 each setting.`,
 		Examples: "abl config\nabl config limits\nabl config models.builder\nabl config set limits.memory 8g",
 		Flags:    []cli.Flag{cli.JSONFlag()},
-		Run:      phase.Looking(runConfig),
+		Run:      project.Looking(runConfig),
 		Subs: []cli.Command{{
 			Name: "set", Args: "KEY VALUE", Usage: "change a setting in .abl/config.yaml",
 			Long: `Changes the line of KEY, or adds one, and keeps all other lines. It refuses a value that
 abl would refuse in the file. Commas separate the items of a list.`,
 			Examples: "abl config set limits.memory 8g\nabl config set models.builder gemini-3.8-flash",
-			Run:      phase.Looking(runConfigSet),
+			Run:      project.Looking(runConfigSet),
 		}},
 	}
 }
 
-func runConfig(_ context.Context, s *phase.Project) error {
+func runConfig(_ context.Context, s *project.Project) error {
 	all := s.Conf.Lines()
 	for _, role := range roles.Both() {
 		p, err := s.Player(role)
@@ -79,7 +79,7 @@ func noSetting(key string, keys []string) error {
 	return cli.WithHint(hint, "there is no setting %q", key)
 }
 
-func runConfigSet(ctx context.Context, s *phase.Project) error {
+func runConfigSet(ctx context.Context, s *project.Project) error {
 	key, file := s.In.Args[0], s.Conf.File
 	if known := config.Settable(); !slices.Contains(known, key) {
 		return noSetting(key, known)
@@ -99,7 +99,7 @@ func runConfigSet(ctx context.Context, s *phase.Project) error {
 	if err := hostfs.Write(filepath.Join(s.Paths.Root, file), data, 0o644); err != nil {
 		return fmt.Errorf("cannot write the settings: %w", err)
 	}
-	changed, err := phase.OpenAt(s.In, s.Paths.Root)
+	changed, err := project.OpenAt(s.In, s.Paths.Root)
 	if err != nil {
 		return err
 	}

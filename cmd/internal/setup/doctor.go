@@ -15,6 +15,7 @@ import (
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/images"
 	"abl/internal/config"
 	"abl/internal/helper"
@@ -96,30 +97,38 @@ func runDoctor(ctx context.Context, in *cli.Input) error {
 }
 
 // openAny opens the project. It returns nil if there is no project and --project is not set.
-func openAny(in *cli.Input) (*phase.Project, error) {
-	s, err := phase.Open(in)
+func openAny(in *cli.Input) (*project.Project, error) {
+	s, err := project.Open(in)
 	if errors.Is(err, state.ErrNone) && !in.Set("project") {
 		return nil, nil
 	}
 	return s, err
 }
 
+// finding is the result of a check.
+type finding struct {
+	What string `json:"what"`
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
+	Hint string `json:"hint,omitempty"`
+}
+
 // good returns the finding of a check that passed.
-func good(what, text string) phase.Finding { return phase.Finding{What: what, OK: true, Text: text} }
+func good(what, text string) finding { return finding{What: what, OK: true, Text: text} }
 
 // failed returns the finding of a check that failed, with the error's hint.
-func failed(what string, err error) phase.Finding {
-	return phase.Finding{What: what, Text: err.Error(), Hint: exit.Hint(err)}
+func failed(what string, err error) finding {
+	return finding{What: what, Text: err.Error(), Hint: exit.Hint(err)}
 }
 
 // checkEngine checks the engine and abl's images on it.
-func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
+func checkEngine(ctx context.Context, in *cli.Input) []finding {
 	eng, info, err := environment.Connect(ctx)
 	if err != nil {
-		return []phase.Finding{failed("engine", err)}
+		return []finding{failed("engine", err)}
 	}
 	defer eng.Close()
-	all := []phase.Finding{good("engine", fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS,
+	all := []finding{good("engine", fmt.Sprintf("Docker %s, API %s, %s/%s at %s", info.Version, info.API, info.OS,
 		info.Arch, info.Host))}
 	selinux := "the engine does not use it"
 	if info.SELinux {
@@ -136,7 +145,7 @@ func checkEngine(ctx context.Context, in *cli.Input) []phase.Finding {
 
 // imageFindings returns a finding for each image of this abl, one that names the missing ones, and one
 // that counts the others by name.
-func imageFindings(states []images.State) (all []phase.Finding) {
+func imageFindings(states []images.State) (all []finding) {
 	others, missing := map[string]int{}, map[string]bool{}
 	for _, st := range states {
 		switch {
@@ -164,8 +173,8 @@ func imageFindings(states []images.State) (all []phase.Finding) {
 }
 
 // checkProject checks the settings, the specs, the keys, the services, the app and the disk.
-func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
-	all := []phase.Finding{good("project", s.Paths.Root)}
+func checkProject(ctx context.Context, s *project.Project) []finding {
+	all := []finding{good("project", s.Paths.Root)}
 	for _, c := range []struct {
 		what  string
 		check func() error
@@ -192,13 +201,13 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 	n := len(specs.Numbers())
 	sound := good("specs", fmt.Sprintf("%d valid, the last is phase%d.md", n, n))
 	if stops := specs.Check(max(1, n)); len(stops) > 0 {
-		sound = phase.Finding{What: "specs", Text: stops[0].String(), Hint: stops[0].Hint}
+		sound = finding{What: "specs", Text: stops[0].String(), Hint: stops[0].Hint}
 	}
 	all = append(all, good("builds", builds), sound, good("app", appText(s.Conf)))
 	if tools := s.Conf.Toolchain.Names(); len(tools) > 0 {
 		all = append(all, good("toolchain", strings.Join(tools, ", ")))
 	}
-	if text := phase.Prepares(s); text != "" {
+	if text := s.Prepares(); text != "" {
 		all = append(all, good("prepare", text))
 	}
 	all = append(all, checkGit(ctx, s)...)
@@ -211,14 +220,23 @@ func checkProject(ctx context.Context, s *phase.Project) []phase.Finding {
 		all = append(all, checkServices(ctx, s)...)
 		all = append(all, checkBaseline(ctx, s)...)
 	}
-	return append(all, checkDisk(s.Paths.Root), phase.Ignored(ctx, s.Paths))
+	return append(all, checkDisk(s.Paths.Root), checkEnv(ctx, s.Paths))
+}
+
+// checkEnv checks that git ignores .env.
+func checkEnv(ctx context.Context, p state.Project) finding {
+	text, err := project.EnvIgnored(ctx, p)
+	if err != nil {
+		return failed(".env", err)
+	}
+	return good(".env", text)
 }
 
 // checkBaseline starts the app of an adopted repository as the user committed it. The first phase does
 // the same before its first call.
-func checkBaseline(ctx context.Context, s *phase.Project) []phase.Finding {
+func checkBaseline(ctx context.Context, s *project.Project) []finding {
 	last, notes := "", ""
-	ok, err := s.Baseline(ctx, state.Func(func(e state.Event) {
+	ok, err := phase.Baseline(ctx, s, state.Func(func(e state.Event) {
 		switch {
 		case e.Kind == state.Note:
 			notes += "; " + e.Text
@@ -233,15 +251,15 @@ func checkBaseline(ctx context.Context, s *phase.Project) []phase.Finding {
 		if last != "" {
 			f.Text += "; the last lines of its output:\n" + last
 		}
-		return []phase.Finding{f}
+		return []finding{f}
 	case ok:
-		return []phase.Finding{good("baseline", "the app starts as you committed it")}
+		return []finding{good("baseline", "the app starts as you committed it")}
 	}
 	return nil
 }
 
 // checkProxy names the proxy through which requests leave this machine.
-func checkProxy(conf *config.Loaded) phase.Finding {
+func checkProxy(conf *config.Loaded) finding {
 	p, err := environment.ProxyOf(conf, os.Getenv)
 	switch {
 	case err != nil:
@@ -278,7 +296,7 @@ func appText(conf *config.Loaded) string {
 	return text
 }
 
-func checkPlayer(s *phase.Project, role roles.Role) phase.Finding {
+func checkPlayer(s *project.Project, role roles.Role) finding {
 	p, err := s.Player(role)
 	if err != nil {
 		return failed(role.Name, err)
@@ -302,12 +320,12 @@ func checkPlayer(s *phase.Project, role roles.Role) phase.Finding {
 // leastDisk is the free space that a phase needs, in bytes.
 const leastDisk = 1 << 30
 
-func checkDisk(dir string) phase.Finding {
+func checkDisk(dir string) finding {
 	left, err := hostfs.FreeSpace(dir)
 	if err != nil {
 		return failed("disk", err)
 	}
-	return phase.Finding{
+	return finding{
 		What: "disk",
 		OK:   left.Bytes >= leastDisk,
 		Text: fmt.Sprintf("%d MiB free", left.Bytes>>20),

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/internal/git"
 )
 
@@ -13,21 +13,21 @@ import (
 var leastGit = []int{2, 30}
 
 // checkGit checks the project's repository and the user's git. Without a repository it checks nothing.
-func checkGit(ctx context.Context, s *phase.Project) []phase.Finding {
+func checkGit(ctx context.Context, s *project.Project) []finding {
 	if s.Conf.Source.Repo == "" {
 		return nil
 	}
 	if _, _, err := s.Origin(); err != nil {
-		return []phase.Finding{failed("git", err)}
+		return []finding{failed("git", err)}
 	}
 	const hint = "install git 2.30 or newer"
 	v, err := git.Version(ctx)
 	if err != nil {
-		return []phase.Finding{{What: "git", Text: err.Error(), Hint: hint}}
+		return []finding{{What: "git", Text: err.Error(), Hint: hint}}
 	}
 	text := fmt.Sprintf("git %d.%d", v[0], v[1])
 	if slices.Compare(v, leastGit) < 0 {
-		return []phase.Finding{{What: "git", Text: text + " is too old to merge", Hint: hint}}
+		return []finding{{What: "git", Text: text + " is too old to merge", Hint: hint}}
 	}
-	return []phase.Finding{good("git", text)}
+	return []finding{good("git", text)}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/cli"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/scaffold"
 	"abl/internal/config"
 	"abl/internal/detect"
@@ -50,7 +50,7 @@ func findings(ctx context.Context, in *cli.Input, dir string) string {
 	}
 	if _, err := os.Lstat(filepath.Join(dir, config.File)); err == nil {
 		fmt.Fprintf(&b, "It already has %s: `abl config` prints its values.\n", config.File)
-		s, err := phase.OpenAt(in, dir)
+		s, err := project.OpenAt(in, dir)
 		if err != nil {
 			fmt.Fprintf(&b, "abl cannot read it: %s\n", redact.Line(err.Error()))
 			return b.String()

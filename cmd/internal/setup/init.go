@@ -14,7 +14,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/scaffold"
 	"abl/cmd/internal/submit"
 	"abl/internal/git"
@@ -117,7 +117,7 @@ func initDir(in *cli.Input) (string, error) {
 	if err != nil || outer == dir {
 		return dir, nil
 	}
-	s, err := phase.OpenAt(in, outer)
+	s, err := project.OpenAt(in, outer)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the project around %q: %w", dir, err)
 	}
@@ -139,7 +139,7 @@ func askedFor(in *cli.Input, dir string, p scaffold.Plan) (scaffold.Plan, error)
 	} else if err == nil && !fi.IsDir() {
 		return p, cli.WithHint("move it away", "cannot create a project: .abl here is a link or a file, not a directory")
 	}
-	s, err := phase.OpenAt(in, dir)
+	s, err := project.OpenAt(in, dir)
 	if err != nil || s.Conf.File == "" {
 		return p, err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/scaffold"
 	"abl/internal/config"
 	"abl/internal/detect"
@@ -26,7 +26,7 @@ func changedKind(ctx context.Context, in *cli.Input, dir string, p *scaffold.Pla
 	if _, err := os.Lstat(filepath.Join(dir, config.File)); err != nil {
 		return nil, nil
 	}
-	s, err := phase.OpenAt(in, dir)
+	s, err := project.OpenAt(in, dir)
 	if err != nil || s.Conf.File == "" {
 		return nil, err
 	}

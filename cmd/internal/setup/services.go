@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/internal/sandbox"
 	"abl/roles/boundary"
 	"abl/roles/environment"
 )
 
 // checkServices starts each service of the app as for a call of the Builder, and removes it again.
-func checkServices(ctx context.Context, s *phase.Project) []phase.Finding {
+func checkServices(ctx context.Context, s *project.Project) []finding {
 	if len(environment.Services(s.Conf)) == 0 || s.CheckImages() != nil { // checkProject reports CheckImages
 		return nil
 	}
@@ -26,7 +26,7 @@ func checkServices(ctx context.Context, s *phase.Project) []phase.Finding {
 	return found
 }
 
-func startServices(ctx context.Context, s *phase.Project) (found []phase.Finding, err error) {
+func startServices(ctx context.Context, s *project.Project) (found []finding, err error) {
 	err = inTrial(ctx, s.In, s.Conf, s.Paths.Root, false, func(env *environment.Environment) error {
 		if err := env.Boxes.Holder(ctx, boundary.PlaceBuilder); err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
 	"abl/internal/git"
 	"abl/internal/hostfs"
@@ -42,7 +42,7 @@ type row struct {
 }
 
 // status prints a row for each phase of the projects.
-func status(ctx context.Context, s *phase.Project) error {
+func status(ctx context.Context, s *project.Project) error {
 	on, err := chosen(s.In)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func status(ctx context.Context, s *phase.Project) error {
 
 // rowsOf returns the rows of one project. The newest job of the project goes with the phase that has not
 // passed, or with the last one.
-func rowsOf(ctx context.Context, s *phase.Project, of target, jobs []job) (rows []row, err error) {
+func rowsOf(ctx context.Context, s *project.Project, of target, jobs []job) (rows []row, err error) {
 	remote, err := fetch(ctx, of.repository)
 	if err != nil {
 		return nil, err
@@ -191,7 +191,7 @@ func (p published) phases() (all []int) {
 }
 
 // cost returns what the calls of a phase cost.
-func (p published) cost(s *phase.Project, n int) *ledger.Money {
+func (p published) cost(s *project.Project, n int) *ledger.Money {
 	totals := s.Totals()
 	for _, r := range p.rows {
 		if r.Phase == strconv.Itoa(n) {

@@ -22,7 +22,7 @@ import (
 	"abl"
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
-	"abl/cmd/internal/phase"
+	"abl/cmd/internal/project"
 	"abl/cmd/internal/trust"
 	"abl/internal/config"
 	"abl/internal/git"
@@ -97,12 +97,12 @@ the phases N in order, or all pending ones, with --remote origin (docs/cluster.m
 			{Name: "dry-run", Usage: "print the filled-in template; submit nothing"},
 			cli.JSONFlag(),
 		},
-		Run: phase.Looking(run),
+		Run: project.Looking(run),
 		Subs: []cli.Command{{
 			Name: "status", Usage: "show each phase of the projects with its state, node, cost and exit code",
 			Long:  "Asks the scheduler for its jobs, and the git remotes for states and ledgers.",
 			Flags: []cli.Flag{on, projects, cli.JSONFlag()},
-			Run:   phase.Looking(status),
+			Run:   project.Looking(status),
 		}},
 	}
 }
@@ -136,7 +136,7 @@ func chosen(in *cli.Input) (system, error) {
 }
 
 // targets returns the projects of --projects, or this one.
-func targets(ctx context.Context, s *phase.Project) (all []target, err error) {
+func targets(ctx context.Context, s *project.Project) (all []target, err error) {
 	file := s.In.String("projects")
 	if file == "" {
 		t, err := targetOf(ctx, s)
@@ -157,8 +157,8 @@ func targets(ctx context.Context, s *phase.Project) (all []target, err error) {
 		case len(words) > 3:
 			err = errors.New("want DIRECTORY, or REPOSITORY [BRANCH [DIRECTORY]]")
 		case isProject(dir):
-			var p *phase.Project
-			if p, err = phase.OpenAt(s.In, dir); err == nil {
+			var p *project.Project
+			if p, err = project.OpenAt(s.In, dir); err == nil {
 				t, err = targetOf(ctx, p)
 			}
 		case len(words) == 3:
@@ -184,7 +184,7 @@ func isProject(dir string) bool {
 }
 
 // targetOf returns the repository, branch and directory of a project on this machine.
-func targetOf(ctx context.Context, s *phase.Project) (t target, err error) {
+func targetOf(ctx context.Context, s *project.Project) (t target, err error) {
 	top := git.Around(s.Paths.Root)
 	if s.Conf.Source.Repo == "" || top == "" {
 		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it does not work on a git repository", s.Paths.Root),
@@ -205,13 +205,13 @@ func targetOf(ctx context.Context, s *phase.Project) (t target, err error) {
 	return t, nil
 }
 
-func run(ctx context.Context, s *phase.Project) error {
+func run(ctx context.Context, s *project.Project) error {
 	on, err := chosen(s.In)
 	if err != nil {
 		return err
 	}
 	for _, arg := range s.In.Args {
-		if _, err := phase.Number(arg); err != nil {
+		if _, err := project.Number(arg); err != nil {
 			return err
 		}
 	}

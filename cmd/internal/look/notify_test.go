@@ -1,4 +1,4 @@
-package phase
+package look
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/project"
 	"abl/internal/config"
 	"abl/internal/ledger"
 	"abl/internal/state"
@@ -18,7 +19,7 @@ import (
 func heardOf(t *testing.T, command string, code int, events ...state.Event) (heard, said string) {
 	t.Helper()
 	dir := t.TempDir()
-	s := &Project{In: &cli.Input{}, Folder: Folder{
+	s := &project.Project{In: &cli.Input{}, Folder: project.Folder{
 		Paths:  state.NewProject(dir, "src", ".abl/tests"),
 		Conf:   &config.Loaded{},
 		Prices: func() (ledger.Prices, error) { return ledger.Prices{}, nil },

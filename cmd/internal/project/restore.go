@@ -1,4 +1,4 @@
-package phase
+package project
 
 import (
 	"context"
@@ -29,7 +29,7 @@ func Continued(do Action) Action {
 	run := withPull(do)
 	return func(ctx context.Context, s *Project) error {
 		if s.Conf.Remote.Name != "" && !s.In.Bool("dry-run") {
-			defer s.unlock()
+			defer s.Unlock()
 			if err := s.fetchState(ctx); err != nil {
 				return exit.Because(ctx, err)
 			}

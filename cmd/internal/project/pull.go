@@ -1,4 +1,4 @@
-package phase
+package project
 
 import (
 	"bytes"
@@ -74,7 +74,7 @@ func (x exchange) hasMoved(ctx context.Context) (bool, error) {
 		return true, err
 	}
 	same, err := x.standsAt(x.file.Published)
-	for dir, o := range map[string]git.Options{x.Paths.Src: x.source(), x.Paths.Tests: {}} {
+	for dir, o := range map[string]git.Options{x.Paths.Src: x.SourceOptions(), x.Paths.Tests: {}} {
 		if _, gone := os.Lstat(filepath.Join(dir, ".git")); err != nil || !same || gone != nil {
 			continue
 		}
@@ -337,7 +337,7 @@ func (x *exchange) lay(to string, data []byte) error {
 // cloneTo replaces a workspace by a clone, with the tags of the phases that have passed. If commit is "",
 // the new repository is empty.
 func (x *exchange) cloneTo(ctx context.Context, dir, commit, branch string, without []string) error {
-	draft, err := emptied(x.Paths, dir+".new")
+	draft, err := x.Draft(dir)
 	if err == nil && commit != "" {
 		err = x.repo.Clone(ctx, draft, commit, branch, without)
 	}
@@ -366,9 +366,4 @@ func (x *exchange) cloneTo(ctx context.Context, dir, commit, branch string, with
 		}
 	}
 	return errors.Join(hostfs.Remove(filepath.Dir(dir), filepath.Base(dir)), os.Rename(draft, dir))
-}
-
-// emptied creates a folder, or empties an existing one.
-func emptied(p state.Project, dir string) (string, error) {
-	return dir, errors.Join(hostfs.Remove(filepath.Dir(dir), filepath.Base(dir)), hostfs.MkdirAll(p.Root, p.Rel(dir)))
 }

@@ -1,4 +1,4 @@
-package phase
+package project
 
 import (
 	"context"
@@ -140,7 +140,7 @@ func second(t *testing.T, s *Project) {
 	t.Helper()
 	q := fresh(t, s)
 	must(t, os.WriteFile(filepath.Join(q.Paths.Specs(), "contract-ids.txt"), []byte("P1.C1 = GET / → 200\nP2.C1 = GET /2 → 200\n"), 0o644))
-	src, err := git.Open(q.Paths.Src, q.source())
+	src, err := git.Open(q.Paths.Src, q.SourceOptions())
 	must(t, err)
 	must(t, src.Switch(t.Context(), Branch(2)))
 	tip := build(t, q, "second")
@@ -242,7 +242,7 @@ func acts(t *testing.T, s *Project, phase int, push ...string) {
 	runGit(t, s.Paths.Root, "fetch", "-q", "origin", "refs/heads/abl/*:refs/remotes/origin/abl/*", "refs/abl/*:refs/abl/*")
 	must(t, continued(t, s))
 	if phase > 0 {
-		src, err := git.Open(s.Paths.Src, s.source())
+		src, err := git.Open(s.Paths.Src, s.SourceOptions())
 		must(t, err)
 		must(t, src.Switch(t.Context(), Branch(phase)))
 		tip := build(t, s, fmt.Sprintf("phase %d", phase))

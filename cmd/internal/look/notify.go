@@ -1,4 +1,4 @@
-package phase
+package look
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"abl/cmd/internal/exit"
+	"abl/cmd/internal/project"
 	"abl/internal/audit"
 	"abl/internal/ledger"
 	"abl/internal/proc"
@@ -37,7 +38,7 @@ type Notification struct {
 // Notifier passes events on, and runs notify.command when a phase ends or waits.
 type Notifier struct {
 	state.Sink
-	s       *Project
+	s       *project.Project
 	command string
 	limit   time.Duration
 	begun   bool // the phase ran in this process, so its end is news
@@ -45,7 +46,7 @@ type Notifier struct {
 }
 
 // Notifying returns a Notifier that passes events on to out.
-func Notifying(s *Project, out state.Sink) *Notifier {
+func Notifying(s *project.Project, out state.Sink) *Notifier {
 	return &Notifier{Sink: out, s: s, command: s.Conf.Notify.Command, limit: notifyTime}
 }
 
@@ -90,7 +91,7 @@ func (n *Notifier) notify(event string, e state.Event, code *int) {
 		Until:   e.Until,
 		CostUSD: ledger.Unknown,
 	}
-	if used, err := Used(n.s, e.Phase); err == nil && used.Rows > 0 && used.Cost.Missing == 0 {
+	if used, err := n.s.Used(e.Phase); err == nil && used.Rows > 0 && used.Cost.Missing == 0 {
 		say.CostUSD = used.Cost.Known.String()
 	}
 	if steps, err := audit.Steps(n.s.Paths, e.Phase); err == nil && len(steps) > 0 {

@@ -1,4 +1,4 @@
-package phase
+package project
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"abl/cmd/internal/money"
 	"abl/internal/git"
 	"abl/internal/proc"
 	"abl/internal/state"
@@ -32,32 +33,34 @@ type holding struct {
 	cancel context.CancelCauseFunc // of the run
 }
 
-// takeLease takes the lease before the first effect of a run. When the lease is lost, it calls cancel. Calls
-// that were running under an expired lease are counted and opened again.
-func (r *Run) takeLease(ctx context.Context, cancel context.CancelCauseFunc) error {
-	if r.remote == nil {
+// TakeLease takes the lease before the first effect of a run. When the lease is lost, it calls cancel. Calls
+// of f that were running under an expired lease are opened again: book gets them, and note reports them.
+func (s *Project) TakeLease(
+	ctx context.Context, cancel context.CancelCauseFunc, f *state.File, book money.Book, note func(string),
+) error {
+	if s.remote == nil {
 		return nil
 	}
-	if h := r.holds; h != nil { // an earlier phase of this process took it
+	if h := s.holds; h != nil { // an earlier phase of this process took it
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.cancel = cancel
 		return h.lost
 	}
-	x, err := r.exchange()
+	x, err := s.exchange()
 	if err != nil {
 		return err
 	}
 	l, held, err := x.leaseAt(x.tip)
 	if err == nil && held && !x.isMine(l) {
-		err = r.openAgain(l)
+		err = s.openAgain(l.Host, f, book, note)
 	}
 	if err != nil {
 		return err
 	}
-	h := &holding{Project: r.Project, id: r.file.Project, period: time.Duration(r.Conf.Remote.Lease),
+	h := &holding{Project: s, id: f.Project, period: time.Duration(s.Conf.Remote.Lease),
 		sequence: l.Sequence, cancel: cancel}
-	if err := h.publish(ctx, r.file, false); err != nil {
+	if err := h.publish(ctx, f, false); err != nil {
 		return err
 	}
 	failpoint.Here("remote.taken")
@@ -65,17 +68,17 @@ func (r *Run) takeLease(ctx context.Context, cancel context.CancelCauseFunc) err
 	var done sync.WaitGroup
 	h.stop = func() { stop(); done.Wait() }
 	done.Go(func() { h.renew(renewing) })
-	r.holds = h
+	s.holds = h
 	return nil
 }
 
-// openAgain opens the next attempt of each call that ran on another machine under an expired lease. The
-// ledger gets a row without usage for the call: its cost is unknown.
-func (r *Run) openAgain(l lease) error {
-	for _, n := range begun(r.file) {
-		p := r.file.Phase(n)
-		key := currentCall(p)
-		here, err := r.callBegun(p) // a shared folder has the record of the call
+// openAgain opens the next attempt of each call that ran on host under an expired lease. The ledger gets a
+// row without usage for the call: its cost is unknown.
+func (s *Project) openAgain(host string, f *state.File, book money.Book, note func(string)) error {
+	for _, n := range begun(f) {
+		p := f.Phase(n)
+		key := p.Current()
+		here, err := s.CallBegun(p) // a shared folder has the record of the call
 		if err != nil {
 			return err
 		}
@@ -83,12 +86,12 @@ func (r *Run) openAgain(l lease) error {
 			continue
 		}
 		next, rows := orchestrator.Abandoned(n, p)
-		if err := r.book.Append(rows); err != nil {
+		if err := book.Append(rows); err != nil {
 			return err
 		}
-		r.file.Phases[fmt.Sprint(n)] = &next
-		r.note(fmt.Sprintf("call %s was running on %q, whose lease expired: "+
-			"it starts again as attempt %d, and its cost is unknown", key, l.Host, next.Attempt))
+		f.Phases[fmt.Sprint(n)] = &next
+		note(fmt.Sprintf("call %s was running on %q, whose lease expired: "+
+			"it starts again as attempt %d, and its cost is unknown", key, host, next.Attempt))
 	}
 	return nil
 }
@@ -199,37 +202,35 @@ func (x exchange) renew(ctx context.Context) error {
 	return err
 }
 
-// saveAndPush saves the state. It pushes it too, unless work of a call is not committed yet. A remote
-// that is away ends the run only when the lease is no longer valid. The result of a phase is pushed
-// again until then, because no later step pushes it.
-func (r *Run) saveAndPush(ctx context.Context) error {
-	if err := r.save(); err != nil || r.holds == nil {
+// SaveAndPush saves the state. Under a lease it pushes it too, unless work of a call of phase n is not
+// committed yet. A remote that is away ends the run only when the lease is no longer valid. The result of
+// a phase is pushed again until then, because no later step pushes it.
+func (s *Project) SaveAndPush(ctx context.Context, f *state.File, n int, note func(string)) error {
+	if err := s.Save(f); err != nil || s.holds == nil {
 		return err
 	}
-	p := r.file.Phase(r.phase)
+	p := f.Phase(n)
 	if p.Status == state.Built || p.Status == state.Verified {
 		return nil
 	}
-	err := r.holds.publish(ctx, r.file, false)
-	for errors.Is(err, git.ErrRemote) && !p.OnItsWay() && r.holds.valid() == nil {
-		if err = proc.Pause(ctx, r.holds.period/12); err == nil {
-			err = r.holds.publish(ctx, r.file, false)
+	err := s.holds.publish(ctx, f, false)
+	for errors.Is(err, git.ErrRemote) && !p.OnItsWay() && s.holds.valid() == nil {
+		if err = proc.Pause(ctx, s.holds.period/12); err == nil {
+			err = s.holds.publish(ctx, f, false)
 		}
 	}
-	if lost := r.holds.valid(); lost != nil {
+	if lost := s.holds.valid(); lost != nil {
 		return lost
 	}
 	if errors.Is(err, git.ErrRemote) {
-		r.note(err.Error() + "; abl pushes again at the next step")
+		note(err.Error() + "; abl pushes again at the next step")
 		return nil
 	}
 	return err
 }
 
-// alone fails if another abl may work on the project, here or on another machine.
-func (r *Run) alone() error {
-	return errors.Join(r.held.Verify(), r.holds.valid())
-}
+// Alone fails if another abl may work on the project, here or on another machine.
+func (s *Project) Alone() error { return errors.Join(s.Held(), s.holds.valid()) }
 
 // giveBack ends the renewals and pushes the state without the lease. It keeps the lease while a call of
 // this machine is still running.
@@ -245,9 +246,8 @@ func (h *holding) giveBack() error {
 	if err != nil {
 		return err
 	}
-	r := &Run{Project: h.Project, file: f}
 	for _, p := range f.Phases {
-		if running, err := r.callBegun(*p); err != nil || running && !p.Recheck {
+		if running, err := h.CallBegun(*p); err != nil || running && !p.Recheck {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package phase
+package project
 
 import (
 	"context"
@@ -55,18 +55,6 @@ func (s *Project) exchange() (x exchange, err error) {
 		x.file, err = s.State()
 	}
 	return x, err
-}
-
-// Adopted returns the repository that the project works on. It fails if the project has a separate source.
-func (s *Project) Adopted() (*git.Origin, error) {
-	repo, adopts, err := s.Origin()
-	if err != nil || adopts {
-		return repo, err
-	}
-	hint := fmt.Sprintf("set source.repo in .abl/config.yaml, or push the source with git -C %s push",
-		s.Paths.Rel(s.Paths.Src))
-	return nil, exit.With(exit.Usage,
-		errors.New("this project does not work on a repository of yours: its source is a separate one"), hint)
 }
 
 // isWhatPassed refuses the branch of a phase that passed if its last commit has other files than
@@ -135,7 +123,7 @@ func (x exchange) bring(ctx context.Context, phases []int) (all []Published, err
 		}
 	}
 	if isRepository(x.Paths.Src) {
-		src, oerr := git.Open(x.Paths.Src, x.source())
+		src, oerr := git.Open(x.Paths.Src, x.SourceOptions())
 		err = oerr
 		for _, k := range phases {
 			tip := ""

@@ -1,4 +1,4 @@
-package phase
+package project
 
 import (
 	"context"
@@ -7,14 +7,13 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"abl/cmd/internal/exit"
 	"abl/internal/audit"
 	"abl/internal/git"
 	"abl/internal/hostfs"
-	"abl/internal/ledger"
+	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/roles"
 	"abl/roles/agent"
@@ -23,7 +22,7 @@ import (
 )
 
 // Records returns the audit records of phase n, oldest first. It redacts values that are secrets now.
-func Records(s *Project, n int) (all []audit.Record, err error) {
+func (s *Project) Records(n int) (all []audit.Record, err error) {
 	steps, err := audit.Steps(s.Paths, n)
 	for _, step := range steps {
 		r, err := audit.Load(s.Paths, n, step)
@@ -38,28 +37,8 @@ func Records(s *Project, n int) (all []audit.Record, err error) {
 	return all, err
 }
 
-// Used adds up the rows of phase n.
-func Used(s *Project, n int) (ledger.Sum, error) {
-	totals := s.Totals()
-	rows, err := Rows(s, n)
-	for _, row := range rows {
-		totals.Add(row)
-	}
-	return totals.Account().All, err
-}
-
-// Rows returns the ledger's rows of phase n. It ignores invalid lines: abl costs reports them.
-func Rows(s *Project, n int) (rows []ledger.Row, err error) {
-	err = ledger.Open(s.Paths.Ledger()).Scan(func(r ledger.Row) {
-		if r.Phase == strconv.Itoa(n) {
-			rows = append(rows, r)
-		}
-	}, func(int, string) {})
-	return rows, err
-}
-
-// built returns the newest commit of phase n. It fails if the phase has built nothing.
-func built(s *Project, n int) (f *state.File, commit string, err error) {
+// Built returns the newest commit of phase n. It fails if the phase has built nothing.
+func (s Folder) Built(n int) (f *state.File, commit string, err error) {
 	if f, err = s.State(); err == nil {
 		commit = f.Phase(n).SrcCommit
 	}
@@ -70,7 +49,7 @@ func built(s *Project, n int) (f *state.File, commit string, err error) {
 }
 
 // began opens a workspace and returns the commit with which phase n began, before its commits up to tip.
-func began(ctx context.Context, s *Project, n int, dir, tip string) (repo *git.Repo, commit string, err error) {
+func (s *Project) began(ctx context.Context, n int, dir, tip string) (repo *git.Repo, commit string, err error) {
 	unlock, err := s.Lock() // opening the source completes an interrupted merge
 	if err != nil {
 		return nil, "", err
@@ -82,7 +61,7 @@ func began(ctx context.Context, s *Project, n int, dir, tip string) (repo *git.R
 	}
 	o, start := git.Options{}, ""
 	if dir == s.Paths.Src {
-		o, start = s.source(), f.Start
+		o, start = s.SourceOptions(), f.Start
 	}
 	o.Begun = true // create no repository
 	if repo, err = git.Open(dir, o); err != nil {
@@ -93,12 +72,12 @@ func began(ctx context.Context, s *Project, n int, dir, tip string) (repo *git.R
 }
 
 // Changes calls each for every file that phase n changed in the source.
-func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error) error {
-	_, tip, err := built(s, n)
+func (s *Project) Changes(ctx context.Context, n int, each func(git.Change) error) error {
+	_, tip, err := s.Built(n)
 	if err != nil {
 		return err
 	}
-	src, from, err := began(ctx, s, n, s.Paths.Src, tip)
+	src, from, err := s.began(ctx, n, s.Paths.Src, tip)
 	if err != nil {
 		return err
 	}
@@ -107,9 +86,9 @@ func Changes(ctx context.Context, s *Project, n int, each func(git.Change) error
 
 // FilesChanged counts the paths that phase n changed in the source, the Builder's run reports excluded. It
 // returns -1 if that is not known or a phase is running.
-func FilesChanged(ctx context.Context, s *Project, n int) int {
+func (s *Project) FilesChanged(ctx context.Context, n int) int {
 	count, reports := 0, path.Join(s.Conf.Source.Dir, roles.Builder.Reports)+"/"
-	if err := Changes(ctx, s, n, func(c git.Change) error {
+	if err := s.Changes(ctx, n, func(c git.Change) error {
 		if !strings.HasPrefix(c.Path, reports) {
 			count++
 		}
@@ -122,7 +101,7 @@ func FilesChanged(ctx context.Context, s *Project, n int) int {
 
 // StepChanges calls each for the files that every iteration of phase n changed in a workspace, newest
 // iteration first. i is the index of the iteration's record and from its first commit, "" if it has none.
-func StepChanges(ctx context.Context, s *Project, n int, dir string, records []audit.Record,
+func (s *Project) StepChanges(ctx context.Context, n int, dir string, records []audit.Record,
 	each func(i int, from string, c git.Change) error) error {
 	if len(records) == 0 {
 		return nil
@@ -131,7 +110,7 @@ func StepChanges(ctx context.Context, s *Project, n int, dir string, records []a
 	for _, r := range records {
 		commits = append(commits, map[bool]string{true: r.Commits.Source, false: r.Commits.Tests}[dir == s.Paths.Src])
 	}
-	repo, from, err := began(ctx, s, n, dir, commits[0])
+	repo, from, err := s.began(ctx, n, dir, commits[0])
 	commits = append([]string{from}, commits...)
 	for i := len(records) - 1; i >= 0 && err == nil; i-- {
 		if from, to := commits[i], commits[i+1]; from != to && to != "" {
@@ -233,6 +212,9 @@ func placeOf(p state.Phase, step int) (round, iteration int) {
 	return 0, 0
 }
 
+// Failed reports whether the call ended without finishing its task.
+func (c Call) Failed() bool { return c.Ended && c.Outcome.Class != outcome.Done }
+
 // Proofs returns the proofs in the call's record: of its container and of the app's container.
 func (c Call) Proofs() (all []roles.Boundary, err error) {
 	own, ok, err := c.Boundary()
@@ -248,21 +230,21 @@ func (c Call) Proofs() (all []roles.Boundary, err error) {
 
 // Transcript calls each for the messages of a call's agent, in order, or for its requests to the model
 // if there is no message.
-func Transcript(s *Project, c Call, each func(agent.Message)) error {
+func (s *Project) Transcript(c Call, each func(agent.Message)) error {
 	silent := true
-	to := Messages(s, c, func(m agent.Message) {
+	to := s.Messages(c, func(m agent.Message) {
 		silent = false
 		each(m)
 	})
 	err := roles.Lines(context.Background(), c.Stdout(), to, func() (bool, error) { return true, nil })
 	if to(nil, false); silent {
-		Requests(s, c, each)
+		s.Requests(c, each)
 	}
 	return err
 }
 
 // Requests calls each for the requests of a call to its model.
-func Requests(s *Project, c Call, each func(agent.Message)) {
+func (s *Project) Requests(c Call, each func(agent.Message)) {
 	for _, text := range environment.Requests(c.Record) {
 		each(agent.Message{Kind: agent.Called, Text: s.In.Safe.Line(text)})
 	}
@@ -270,10 +252,10 @@ func Requests(s *Project, c Call, each func(agent.Message)) {
 
 // Messages returns a function that parses the lines of a call's output and calls each for the messages of
 // its agent. The caller passes nil after the last line.
-func Messages(s *Project, c Call, each func(agent.Message)) func(line []byte, cut bool) {
+func (s *Project) Messages(c Call, each func(agent.Message)) func(line []byte, cut bool) {
 	a, err := agent.Find(c.Agent)
 	if s.Conf.Agents[c.Agent].Own() {
-		a, err = environment.Agents{Conf: s.Conf, Root: s.Paths.Root}.Find(c.Agent)
+		a, err = s.agents().Find(c.Agent)
 	}
 	if err != nil { // the settings no longer have it: each line is a message
 		a = agent.Custom(agent.Agent{Name: c.Agent}, agent.Settings{})

@@ -1,4 +1,4 @@
-package phase
+package project
 
 import (
 	"os"
@@ -62,7 +62,7 @@ func published(t *testing.T) *Project {
 func build(t *testing.T, s *Project, text string) string {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(s.Paths.Src, "built"), []byte(text), 0o644))
-	r, err := git.Open(s.Paths.Src, s.source())
+	r, err := git.Open(s.Paths.Src, s.SourceOptions())
 	must(t, err)
 	snap, err := r.Snapshot(t.Context(), git.Message{Subject: text})
 	must(t, err)

@@ -1,7 +1,7 @@
-// Package phase opens a project for a command and runs a phase, a shell or the app in its environment.
-// It resolves agents, workspaces and budgets, and publishes and pulls projects. Package orchestrator
-// has the loop of a phase.
-package phase
+// Package project opens the folder of a project for a command: its settings, lock, state, players, costs
+// and records. It publishes the results to the user's repository and pulls them, and holds the lease of
+// a shared project. Package phase runs the project's phases.
+package project
 
 import (
 	"cmp"
@@ -192,24 +192,36 @@ func (s *Project) Lock() (unlock func(), err error) {
 		return nil, err
 	}
 	s.held = held
-	return s.unlock, nil
+	return s.Unlock, nil
 }
 
-// unlock releases the lock, if this process holds it.
-func (s *Project) unlock() {
+// Unlock releases the lock, if this process holds it.
+func (s *Project) Unlock() {
 	if held := s.held; held != nil {
 		back := s.holds.giveBack()
 		s.held, s.holds = nil, nil
-		if err := errors.Join(back, handOver(s.Paths), held.Unlock()); err != nil {
+		if err := errors.Join(back, s.HandOver(), held.Unlock()); err != nil {
 			s.In.Warn(err)
 		}
 	}
 }
 
-// handOver gives the files that abl created as root to the user who owns the project, so that the user
+// HandOver gives the files that abl created as root to the user who owns the project, so that the user
 // can continue without root.
-func handOver(p state.Project) error {
+func (s Folder) HandOver() error {
+	p := s.Paths
 	return hostfs.HandOver(p.Root, state.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
+}
+
+// Held fails if this process lost the project's lock.
+func (s *Project) Held() error { return s.held.Verify() }
+
+// Save writes state.json. It fails if this process lost the lock.
+func (s *Project) Save(f *state.File) error {
+	if err := s.Held(); err != nil {
+		return err
+	}
+	return state.Save(s.Paths.State(), f)
 }
 
 // Specs reads the spec of every phase. Check of the set returns the errors.
@@ -242,10 +254,22 @@ func adoptMoved(f *state.File, root string) {
 	f.Root = root
 }
 
+// CallBegun reports whether the phase's current call has begun. Its agent may still work, or its result
+// is not committed yet, so the source must not change.
+func (s Folder) CallBegun(p state.Phase) (bool, error) {
+	key := p.Current()
+	if key == "" {
+		return false, nil
+	}
+	rec := roles.Record{Dir: s.Paths.Call(key)}
+	_, begun, err := rec.Intent()
+	return begun || rec.Started() || p.Recheck, err
+}
+
 // atRest returns the records of the calls that are current in building and verifying phases.
 func (s *Project) atRest(f *state.File) (all []roles.Record) {
 	for _, p := range f.Phases {
-		if key := currentCall(*p); key != "" {
+		if key := p.Current(); key != "" {
 			all = append(all, roles.Record{Dir: s.Paths.Call(key)})
 		}
 	}

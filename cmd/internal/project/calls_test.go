@@ -1,4 +1,4 @@
-package phase
+package project
 
 import (
 	"fmt"
@@ -38,14 +38,14 @@ func TestTranscriptOfACall(t *testing.T) {
 			c := Call{Record: roles.Record{Dir: dir}, Intent: roles.Intent{Agent: tt.agent}}
 			var got []agent.Message
 			each := func(m agent.Message) { got = append(got, m) }
-			if err := Transcript(s, c, each); err != nil || got != nil {
+			if err := s.Transcript(c, each); err != nil || got != nil {
 				t.Errorf("of a call that printed nothing: %v, %v", got, err)
 			}
 			if err := os.WriteFile(filepath.Join(dir, "gateway.jsonl"), []byte(request), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			want := []agent.Message{{Kind: agent.Called, Text: "request to m, 1,234 tokens"}}
-			err := Transcript(s, c, each)
+			err := s.Transcript(c, each)
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
 				t.Errorf("of a call that printed nothing: %v (-want +got)\n%s", err, diff)
 			}
@@ -53,7 +53,7 @@ func TestTranscriptOfACall(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "stdout"), []byte(stdout), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			err = Transcript(s, c, each)
+			err = s.Transcript(c, each)
 			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
 				t.Errorf("%v (-want +got)\n%s", err, diff)
 			}
@@ -65,7 +65,7 @@ func TestTranscriptOfACall(t *testing.T) {
 func TestStepChanges(t *testing.T) {
 	s := published(t)
 	records := []audit.Record{{Step: 1}, {Step: 2}}
-	for dir, o := range map[string]git.Options{s.Paths.Src: s.source(), s.Paths.Tests: {}} {
+	for dir, o := range map[string]git.Options{s.Paths.Src: s.SourceOptions(), s.Paths.Tests: {}} {
 		repo, err := git.Open(dir, o)
 		must(t, err)
 		for i := range records {
@@ -83,7 +83,7 @@ func TestStepChanges(t *testing.T) {
 	for dir, want := range map[string]string{s.Paths.Src: "1 src-1, 0 src-0", s.Paths.Tests: "1 tests-1, 0 tests-0"} {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			var got []string
-			must(t, StepChanges(t.Context(), s, 1, dir, records, func(i int, _ string, c git.Change) error {
+			must(t, s.StepChanges(t.Context(), 1, dir, records, func(i int, _ string, c git.Change) error {
 				got = append(got, fmt.Sprintf("%d %s", i, c.Path))
 				return nil
 			}))

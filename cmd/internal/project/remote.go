@@ -1,4 +1,4 @@
-package phase
+package project
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -230,12 +229,6 @@ func (x exchange) moveRefs(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// isRepository reports whether a workspace has a repository yet.
-func isRepository(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, ".git"))
-	return err == nil
 }
 
 // pushed are the full names of the refs that a run pushes.

@@ -1,4 +1,4 @@
-package phase
+package project
 
 import (
 	"cmp"
@@ -113,7 +113,7 @@ func passed(t *testing.T) *Project {
 	must(t, os.WriteFile(filepath.Join(s.Paths.Tests, "run.sh"), []byte("#!/bin/sh\n"), 0o755))
 	snap, err := tests.Snapshot(t.Context(), git.Message{Subject: "tests"})
 	must(t, err)
-	src, err := git.Open(s.Paths.Src, s.source())
+	src, err := git.Open(s.Paths.Src, s.SourceOptions())
 	must(t, err)
 	tip, _, err := src.Head()
 	must(t, err)

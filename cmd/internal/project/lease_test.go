@@ -1,4 +1,4 @@
-package phase
+package project
 
 import (
 	"context"
@@ -17,11 +17,6 @@ import (
 	"abl/internal/state"
 	"abl/roles"
 )
-
-// silent is a sink that discards events.
-type silent struct{}
-
-func (silent) Emit(state.Event) {}
 
 // nodes are two clones of one bare origin. The first published phase 1, which rests in a call of the
 // Verifier.
@@ -45,25 +40,35 @@ func nodes(t *testing.T, period time.Duration) (a, b *Project) {
 	b.Conf.Source.Repo = "."
 	for _, s := range []*Project{a, b} {
 		s.Conf.Remote = config.Remote{Name: "origin", Lease: config.Duration(period)}
-		t.Cleanup(s.unlock)
+		t.Cleanup(s.Unlock)
 	}
 	return a, b
 }
 
 // takes fetches the state and takes the lease, as a run of phase 1 does.
-func takes(t *testing.T, s *Project) (r *Run, ctx context.Context) {
+func takes(t *testing.T, s *Project) (f *state.File, ctx context.Context) {
 	t.Helper()
 	must(t, s.fetchState(t.Context()))
-	f, err := s.State()
-	must(t, err)
-	r = &Run{Project: s, phase: 1, file: f, out: silent{}}
-	r.book = money.Book{Ledger: ledger.Open(s.Paths.Ledger()), Hide: func(s string) string { return s },
-		Tell: func(string) {}}
-	must(t, r.book.Ready())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	t.Cleanup(func() { cancel(nil) })
-	must(t, r.takeLease(ctx, cancel))
-	return r, ctx
+	return takesFetched(t, ctx, cancel, s), ctx
+}
+
+// takesFetched takes the lease of the state that was fetched.
+func takesFetched(t *testing.T, ctx context.Context, cancel context.CancelCauseFunc, s *Project) *state.File {
+	t.Helper()
+	f, err := s.State()
+	must(t, err)
+	book := money.Book{Ledger: ledger.Open(s.Paths.Ledger()), Hide: func(s string) string { return s },
+		Tell: func(string) {}}
+	must(t, book.Ready())
+	must(t, s.TakeLease(ctx, cancel, f, book, func(string) {}))
+	return f
+}
+
+// saves saves and pushes the state as a step of phase 1 does.
+func saves(t *testing.T, s *Project, f *state.File) error {
+	return s.SaveAndPush(t.Context(), f, 1, func(string) {})
 }
 
 // dies ends a process without giving the lease back.
@@ -71,7 +76,7 @@ func dies(t *testing.T, s *Project) {
 	t.Helper()
 	s.holds.stop()
 	s.holds = nil
-	s.unlock()
+	s.Unlock()
 }
 
 func wantCode(t *testing.T, what string, err error, want int) {
@@ -84,13 +89,13 @@ func wantCode(t *testing.T, what string, err error, want int) {
 // A second node does not run a project whose lease is renewed.
 func TestLeaseIsHeld(t *testing.T) {
 	a, b := nodes(t, 3*time.Second)
-	r, ctx := takes(t, a)
+	_, ctx := takes(t, a)
 	wantCode(t, "the second node", b.fetchState(t.Context()), exit.Busy)
-	if err := errors.Join(r.alone(), context.Cause(ctx)); err != nil {
+	if err := errors.Join(a.Alone(), context.Cause(ctx)); err != nil {
 		t.Errorf("the first node: got %v, want no error", err)
 	}
-	a.unlock()
-	b.unlock()
+	a.Unlock()
+	b.Unlock()
 	takes(t, b)
 }
 
@@ -98,10 +103,10 @@ func TestLeaseIsHeld(t *testing.T) {
 // has its cost as unknown. A node that was away stops before its next effect.
 func TestLeaseExpires(t *testing.T) {
 	a, b := nodes(t, time.Second)
-	first, _ := takes(t, a)
-	first.holds.stop() // it hangs, and renews no more
-	r, _ := takes(t, b)
-	if p := r.file.Phase(1); p.Attempt != 2 || p.Call != "p1-verify-1.2" || p.Status != state.Verifying {
+	takes(t, a)
+	a.holds.stop() // it hangs, and renews no more
+	f, _ := takes(t, b)
+	if p := f.Phase(1); p.Attempt != 2 || p.Call != "p1-verify-1.2" || p.Status != state.Verifying {
 		t.Errorf("the phase: got %+v, want attempt 2 of the Verifier's call", p)
 	}
 	var rows []string
@@ -111,7 +116,7 @@ func TestLeaseExpires(t *testing.T) {
 	if got, want := strings.Join(rows, "\n"), "p1-verify-1.1 lost none "; got != want {
 		t.Errorf("the ledger: got %q, want %q", got, want)
 	}
-	wantCode(t, "an effect of the first node", first.alone(), exit.Busy)
+	wantCode(t, "an effect of the first node", a.Alone(), exit.Busy)
 }
 
 // A push that is rejected ends the run, and the work that was not pushed is moved aside.
@@ -120,19 +125,19 @@ func TestLeaseIsLost(t *testing.T) {
 	first, ctx := takes(t, a)
 	b.Conf.Remote.Lease = config.Duration(time.Hour)
 	stolen(t, b)
-	p := first.file.Phase(1)
+	p := first.Phase(1)
 	p.Status, p.Iteration, p.Step = state.Refuted, 7, 7
-	first.file.Phases["1"] = &p
-	wantCode(t, "the push", first.saveAndPush(t.Context()), exit.Busy)
-	wantCode(t, "the next effect", first.alone(), exit.Busy)
+	first.Phases["1"] = &p
+	wantCode(t, "the push", saves(t, a, first), exit.Busy)
+	wantCode(t, "the next effect", a.Alone(), exit.Busy)
 	wantCode(t, "what runs", context.Cause(ctx), exit.Busy)
 	if !errors.Is(context.Cause(ctx), context.Canceled) {
 		t.Error("a lost lease: got an error of its own, want one that counts as a cancellation")
 	}
-	a.unlock()
-	b.unlock()
+	a.Unlock()
+	b.Unlock()
 	again, _ := takes(t, a)
-	if got := again.file.Phase(1).Iteration; got != 1 {
+	if got := again.Phase(1).Iteration; got != 1 {
 		t.Errorf("iteration of the state: got %d, want 1, which was pushed", got)
 	}
 	if _, err := os.Lstat(filepath.Join(a.Paths.Root, ".abl/aside-1/state.json")); err != nil {
@@ -152,37 +157,32 @@ func stolen(t *testing.T, s *Project) {
 	must(t, s.remote.Fetch(t.Context(), s.prefix()))
 	x.Project = s
 	must(t, x.adopt(t.Context()))
-	f, err := s.State()
-	must(t, err)
-	r := &Run{Project: s, phase: 1, file: f, out: silent{}}
-	r.book = money.Book{Ledger: ledger.Open(s.Paths.Ledger()), Hide: func(s string) string { return s },
-		Tell: func(string) {}}
-	must(t, r.takeLease(t.Context(), func(error) {}))
+	takesFetched(t, t.Context(), func(error) {}, s)
 }
 
 // A node that was killed continues its own lease, also if its last commit of the state was not pushed,
 // and reattaches to its calls.
 func TestLeaseOfAKilledProcess(t *testing.T) {
 	a, _ := nodes(t, time.Hour)
-	r, _ := takes(t, a)
+	f, _ := takes(t, a)
 	origin := runGit(t, a.Paths.Root, "remote", "get-url", "origin")
 	must(t, os.Rename(origin, origin+".away"))
-	p := r.file.Phase(1)
+	p := f.Phase(1)
 	p.Status, p.Iteration, p.Step = state.Refuted, 2, 2
-	r.file.Phases["1"] = &p
-	must(t, r.saveAndPush(t.Context())) // the remote is away, and the lease is valid
+	f.Phases["1"] = &p
+	must(t, saves(t, a, f)) // the remote is away, and the lease is valid
 	dies(t, a)
 	if err := a.fetchState(t.Context()); !errors.Is(err, git.ErrRemote) {
 		t.Errorf("without the remote: got %v, want %v", err, git.ErrRemote)
 	}
 	wantCode(t, "without the remote", a.fetchState(t.Context()), exit.Environment)
 	must(t, os.Rename(origin+".away", origin))
-	a.unlock()
-	r, _ = takes(t, a)
-	if p := r.file.Phase(1); p.Iteration != 2 || p.Status != state.Refuted {
+	a.Unlock()
+	f, _ = takes(t, a)
+	if p := f.Phase(1); p.Iteration != 2 || p.Status != state.Refuted {
 		t.Errorf("the phase: got %+v, want iteration 2, which was saved here", p)
 	}
-	a.unlock()
+	a.Unlock()
 	if got := runGit(t, origin, "show", "refs/abl/state:state.json"); !strings.Contains(got, `"iteration": 2`) {
 		t.Errorf("the state that was pushed: got %s, want iteration 2", got)
 	}
@@ -210,13 +210,13 @@ func TestLeaseWithoutAPhase(t *testing.T) {
 // A run ends after the result of its phase was pushed. If that fails, the next run pushes it.
 func TestResultIsPushed(t *testing.T) {
 	a, _ := nodes(t, time.Second)
-	r, _ := takes(t, a)
+	f, _ := takes(t, a)
 	origin := runGit(t, a.Paths.Root, "remote", "get-url", "origin")
 	must(t, os.Rename(origin, origin+".away"))
-	p := r.file.Phase(1)
+	p := f.Phase(1)
 	p.Status, p.Call = state.Stuck, ""
-	r.file.Phases["1"] = &p
-	wantCode(t, "without the remote", r.saveAndPush(t.Context()), exit.Busy)
+	f.Phases["1"] = &p
+	wantCode(t, "without the remote", saves(t, a, f), exit.Busy)
 	dies(t, a)
 	must(t, os.Rename(origin+".away", origin))
 	must(t, a.fetchState(t.Context()))
@@ -240,7 +240,7 @@ func TestLeaseOfARunningCall(t *testing.T) {
 	rec := roles.Record{Dir: a.Paths.Call("p1-verify-1.1")}
 	must(t, os.MkdirAll(rec.Dir, 0o755))
 	must(t, rec.Write("intent.json", roles.Intent{Key: "p1-verify-1.1"}))
-	a.unlock()
+	a.Unlock()
 	if got := runGit(t, a.Paths.Root, "ls-tree", "--name-only", "refs/abl/state"); !strings.Contains(got, leaseFile) {
 		t.Errorf("the state at the end: got %q, want a lease", got)
 	}
@@ -250,13 +250,13 @@ func TestLeaseOfARunningCall(t *testing.T) {
 func TestRemoteOfOtherWork(t *testing.T) {
 	a, b := nodes(t, time.Hour)
 	takes(t, a)
-	a.unlock()
-	r, _ := takes(t, b)
-	p := r.file.Phase(1)
+	a.Unlock()
+	f, _ := takes(t, b)
+	p := f.Phase(1)
 	p.Iteration, p.Step = 2, 2
-	r.file.Phases["1"] = &p
-	must(t, r.saveAndPush(t.Context()))
-	b.unlock()
+	f.Phases["1"] = &p
+	must(t, saves(t, b, f))
+	b.Unlock()
 	f, err := a.State()
 	must(t, err)
 	f.Phases["1"].Iteration, f.Phases["1"].Step = 9, 9
