@@ -26,11 +26,17 @@ func (h *heard) Emit(e state.Event) { h.notes = append(h.notes, e.Text) }
 // resumed opens the source as the next abl phase 1 does, and returns its notes.
 func resumed(t *testing.T, s *project.Project) (*git.Repo, string, error) {
 	t.Helper()
+	return opened(t, s, git.Options{Begun: true})
+}
+
+// opened opens the source for phase 1, and returns the notes of the run.
+func opened(t *testing.T, s *project.Project, o git.Options) (*git.Repo, string, error) {
+	t.Helper()
 	f, err := s.State()
 	must(t, err)
 	notes := &heard{}
 	r := &Run{Project: s, phase: 1, file: f, out: notes, goesOn: true}
-	repo, err := r.openSource(t.Context(), git.Options{Begun: true}, "")
+	repo, err := r.openSource(t.Context(), o, "")
 	must(t, state.Save(s.Paths.State(), f))
 	return repo, strings.Join(notes.notes, "\n"), err
 }
@@ -53,9 +59,8 @@ func runGit(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// adopted returns a project on a user's repository. Its source is a clone with one commit of the Builder,
-// which is published.
-func adopted(t *testing.T) *project.Project {
+// unopened returns a project on a user's repository, whose source is not cloned yet.
+func unopened(t *testing.T) *project.Project {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git to make a repository with")
@@ -74,15 +79,21 @@ func adopted(t *testing.T) *project.Project {
 	for _, dir := range []string{s.Paths.Specs(), s.Paths.Src, s.Paths.Tests} {
 		must(t, os.MkdirAll(dir, 0o755))
 	}
-	f := state.New(root)
+	return s
+}
+
+// adopted returns a project whose source is a clone with one commit of the Builder, which is published.
+func adopted(t *testing.T) *project.Project {
+	t.Helper()
+	s := unopened(t)
+	f := state.New(s.Paths.Root)
 	f.Phases["1"] = &state.Phase{Status: state.Refuted, Round: 1, Iteration: 1, Step: 1}
-	r := &Run{Project: s, phase: 1, file: f, out: &heard{}, goesOn: true}
-	repo, err := r.openSource(t.Context(), git.Options{}, "")
+	must(t, state.Save(s.Paths.State(), f))
+	repo, _, err := opened(t, s, git.Options{})
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(s.Paths.Src, "built"), []byte("1"), 0o644))
 	_, err = repo.Snapshot(t.Context(), git.Message{Subject: "1"})
 	must(t, err)
-	must(t, state.Save(s.Paths.State(), f))
 	_, err = s.Publish(t.Context(), 0)
 	must(t, err)
 	return s
@@ -168,6 +179,28 @@ func TestCommitsDuringACall(t *testing.T) {
 			must(t, err)
 			if got := f.Phases["1"].SrcCommit; !c.begun && got != at.Hash {
 				t.Errorf("state.json: got commit %q, want %q", got, at.Hash)
+			}
+		})
+	}
+}
+
+// A branch abl leaves no room for abl/phase1. A run warns of that, unless the settings name another prefix.
+func TestNoRoomForTheBranch(t *testing.T) {
+	for name, c := range map[string]struct {
+		prefix string
+		want   bool
+	}{"the default prefix": {"", true}, "another prefix": {"work/", false}} {
+		t.Run(name, func(t *testing.T) {
+			s := unopened(t)
+			s.Conf.Publish.Prefix = c.prefix
+			runGit(t, s.Paths.Root, "branch", "abl")
+			f := state.New(s.Paths.Root)
+			f.Phases["1"] = &state.Phase{Status: state.Ready}
+			must(t, state.Save(s.Paths.State(), f))
+			_, notes, err := opened(t, s, git.Options{})
+			must(t, err)
+			if got := strings.Contains(notes, git.NoRoom); got != c.want {
+				t.Errorf("notes: got %q, want a warning: %t", notes, c.want)
 			}
 		})
 	}
