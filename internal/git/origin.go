@@ -306,6 +306,15 @@ func (o *Origin) Forward(ctx context.Context, ref, was, commit string) error {
 	return o.git.Move(ctx, ref, was, commit)
 }
 
+// Drop deletes a ref at a commit. It fails for the current branch of a work tree.
+func (o *Origin) Drop(ctx context.Context, ref, was string) error {
+	err := o.free(ctx, ref)
+	if err == nil {
+		_, err = o.run(ctx, "update-ref", "-d", ref, was)
+	}
+	return err
+}
+
 // free fails if a ref is the current branch of a work tree.
 func (o *Origin) free(ctx context.Context, ref string) error {
 	to, err := o.git.Target(ref)

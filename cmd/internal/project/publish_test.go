@@ -105,6 +105,33 @@ func TestPullOfANewerBranch(t *testing.T) {
 	}
 }
 
+// TestPullBesideAnotherBranch checks that a pull finds a fetched branch if the local one has other commits.
+func TestPullBesideAnotherBranch(t *testing.T) {
+	for name, s := range map[string]*Project{"refuted": published(t), "passed": passed(t)} {
+		t.Run(name, func(t *testing.T) {
+			f, err := s.State()
+			must(t, err)
+			tip := runGit(t, s.Paths.Root, "rev-parse", Branch(1))
+			f.Phases["1"].SrcCommit = tip
+			must(t, state.Save(s.Paths.State(), f))
+			_, err = s.Publish(t.Context(), 0)
+			must(t, err)
+			other := runGit(t, s.Paths.Root, "commit-tree", "-p", "main", "-m", "other", "main^{tree}")
+			runGit(t, s.Paths.Root, "update-ref", "refs/heads/"+Branch(1), other)
+			must(t, os.Remove(s.Paths.State()))
+			if _, err := s.Pull(t.Context(), false); err == nil {
+				t.Error("without the commit of the phase: got no error")
+			}
+			runGit(t, s.Paths.Root, "update-ref", "refs/remotes/origin/"+Branch(1), tip)
+			_, err = s.Pull(t.Context(), false)
+			must(t, err)
+			if got := runGit(t, s.Paths.Src, "rev-parse", "HEAD"); got != tip {
+				t.Errorf("the clone is at %s, want %s, which was fetched", got, tip)
+			}
+		})
+	}
+}
+
 // TestPullKeepsWhatIsNotPublished checks that a pull does not replace the user's work in the clone.
 func TestPullKeepsWhatIsNotPublished(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, s *Project){

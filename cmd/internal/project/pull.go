@@ -55,7 +55,7 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 			err = x.diverged(in.file)
 		}
 		if err == nil && changed {
-			text, err = x.putAside()
+			text, err = x.putAside(ctx)
 		}
 		if err != nil {
 			return "", err
@@ -137,8 +137,12 @@ func sameState(a, b map[string][]byte) bool {
 	return maps.EqualFunc(a, b, bytes.Equal)
 }
 
-// putAside moves the state, logs, reports and workspaces to a new folder in .abl.
-func (x exchange) putAside() (string, error) {
+// putAside moves the state, logs, reports and workspaces to a new folder in .abl. It deletes the published
+// branches of phases, which are in the workspace, so that the pulled ones can replace them.
+func (x exchange) putAside(ctx context.Context) (string, error) {
+	if err := x.dropBranches(ctx); err != nil {
+		return "", err
+	}
 	to := ""
 	for n := 1; ; n++ {
 		to = filepath.Join(x.Paths.Root, state.Dir, fmt.Sprintf("aside-%d", n))
@@ -157,6 +161,30 @@ func (x exchange) putAside() (string, error) {
 		}
 	}
 	return "; the earlier local state is in " + x.Paths.Rel(to), nil
+}
+
+// dropBranches deletes the published branches of phases that are as the clone has them. Others have commits
+// of the user.
+func (x exchange) dropBranches(ctx context.Context) error {
+	if !isRepository(x.Paths.Src) {
+		return nil
+	}
+	src, err := git.Open(x.Paths.Src, x.SourceOptions())
+	for _, n := range begun(x.file) {
+		if err != nil {
+			return err
+		}
+		ref := "refs/heads/" + x.PublishedBranch(n)
+		was, err1 := x.repo.Ref(ref)
+		is, err2 := src.Ref("refs/heads/" + Branch(n))
+		if err = errors.Join(err1, err2); err != nil || was == "" || was != is {
+			continue
+		}
+		if err := x.repo.Drop(ctx, ref, was); err != nil {
+			x.In.Warn(fmt.Sprintf("%s stays at %.12s: %v", x.PublishedBranch(n), was, err))
+		}
+	}
+	return err
 }
 
 // incoming is a published state that was checked, with its files and commits.
@@ -184,7 +212,7 @@ func (x exchange) incoming() (in incoming, err error) {
 	}
 	last := all[len(all)-1]
 	in.branch = Branch(last)
-	if in.src, err = x.newest(x.PublishedBranch(last)); err == nil && in.src == "" {
+	if in.src, err = x.newest(x.PublishedBranch(last), f.Phase(last).SrcCommit); err == nil && in.src == "" {
 		in.src, err = x.withoutBranch(f.Phase(last).SrcCommit, x.PublishedBranch(last))
 	}
 	tests, terr := x.repo.Ref(testsRef)
@@ -238,7 +266,8 @@ func (x exchange) forward(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if is, err := x.newest(x.PublishedBranch(n)); err == nil && was != "" && is != was {
+		is, err := x.newest(x.PublishedBranch(n), x.file.Phase(n).SrcCommit)
+		if err == nil && was != "" && is != was {
 			if err := x.repo.Forward(ctx, ref, was, is); err != nil {
 				x.In.Warn(fmt.Sprintf("%s stays at %.12s: %v", x.PublishedBranch(n), was, err))
 			}
@@ -263,26 +292,30 @@ func (x exchange) withoutBranch(commit, branch string) (string, error) {
 	return "", exit.With(exit.Person, fmt.Errorf("branch %s does not exist here, and its state does", branch), hint)
 }
 
-// newest returns the tip of a branch: the one that was fetched if it contains the local one,
-// "" without either.
-func (x exchange) newest(branch string) (string, error) {
+// newest returns the tip of a phase's branch: the fetched one if it contains the local one, or if only it
+// contains the phase's commit. It returns "" if neither branch exists.
+func (x exchange) newest(branch, commit string) (string, error) {
 	tip, err := x.repo.Tip(branch)
-	if fetched, ferr := x.repo.Ref("refs/remotes/" + cmp.Or(x.Conf.Remote.Name, "origin") + "/" + branch); ferr == nil && fetched != "" {
-		if newer, cerr := x.repo.Contains(fetched, tip); cerr == nil && newer {
-			tip = fetched
-		}
+	fetched, ferr := x.repo.Ref("refs/remotes/" + cmp.Or(x.Conf.Remote.Name, "origin") + "/" + branch)
+	if err != nil || ferr != nil || fetched == "" {
+		return tip, err
 	}
-	return tip, err
+	has := func(tip, commit string) bool {
+		is, err := x.repo.Contains(tip, commit)
+		return err == nil && is
+	}
+	if has(fetched, tip) || has(fetched, commit) && !has(tip, commit) {
+		return fetched, nil
+	}
+	return tip, nil
 }
 
-// believable fails if a phase is passed without the commits, the tree and the audit record of a
-// pass.
+// believable fails if a commit of a phase is missing, or if the phase is passed without the tree and the
+// audit record of a pass.
 func (x exchange) believable(n int, in incoming) error {
 	p := in.file.Phase(n)
-	if p.Status != state.Passed && p.Status != state.Stale {
-		return nil
-	}
-	own, err := x.newest(x.PublishedBranch(n))
+	passed := p.Status == state.Passed || p.Status == state.Stale
+	own, err := x.newest(x.PublishedBranch(n), p.SrcCommit)
 	if err != nil {
 		return err
 	}
@@ -290,10 +323,16 @@ func (x exchange) believable(n int, in incoming) error {
 		{p.SrcCommit, cmp.Or(own, in.src), x.PublishedBranch(n)},
 		{p.TestsCommit, in.tests, testsRef},
 	} {
+		if c.commit == "" && !passed {
+			continue
+		}
 		has, err := x.repo.Contains(c.in, c.commit)
 		if err != nil || !has {
 			return errors.Join(fmt.Errorf("its commit %.40q is not in %s", c.commit, c.name), err)
 		}
+	}
+	if !passed {
+		return nil
 	}
 	tree, err := x.repo.TreeKey(p.SrcCommit, roles.Builder.Reports)
 	if err != nil {

@@ -212,8 +212,8 @@ func (x exchange) divergedFrom(theirs string) error {
 	}
 	what := fmt.Errorf("cannot pull %s of %s: it is at %.12s (%s), and the local one at %.12s has other work (%s)",
 		stateRef, x.Conf.Remote.Name, theirs, summary(f), x.tip, summary(x.file))
-	hint := fmt.Sprintf("git fetch %s '+refs/abl/*:refs/abl/*' && abl pull --theirs uses the remote's state "+
-		"and moves the local state into .abl/aside-N", x.Conf.Remote.Name)
+	hint := fmt.Sprintf("git fetch %[1]s '+refs/heads/%[2]s*:refs/remotes/%[1]s/%[2]s*' '+refs/abl/*:refs/abl/*' && "+
+		"abl pull --theirs uses the remote's state and moves the local state into .abl/aside-N", x.Conf.Remote.Name, x.prefix())
 	return exit.With(exit.Person, what, hint)
 }
 

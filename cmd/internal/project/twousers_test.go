@@ -242,14 +242,7 @@ func acts(t *testing.T, s *Project, phase int, push ...string) {
 	runGit(t, s.Paths.Root, "fetch", "-q", "origin", "refs/heads/abl/*:refs/remotes/origin/abl/*", "refs/abl/*:refs/abl/*")
 	must(t, continued(t, s))
 	if phase > 0 {
-		src, err := git.Open(s.Paths.Src, s.SourceOptions())
-		must(t, err)
-		must(t, src.Switch(t.Context(), Branch(phase)))
-		tip := build(t, s, fmt.Sprintf("phase %d", phase))
-		f, err := s.State()
-		must(t, err)
-		f.Phases[fmt.Sprint(phase)] = &state.Phase{Status: state.Refuted, Round: 1, Iteration: 1, Step: 1, SrcCommit: tip}
-		must(t, state.Save(s.Paths.State(), f))
+		plays(t, s, phase, fmt.Sprintf("phase %d", phase))
 		must(t, os.WriteFile(filepath.Join(s.Paths.Specs(), "contract-ids.txt"), fmt.Appendf(nil, "P%d.C1 = GET / → 200\n", phase), 0o644))
 		runGit(t, s.Paths.Root, "add", "-f", ".abl/specs")
 		runGit(t, s.Paths.Root, "commit", "-qm", "ids")
@@ -257,6 +250,72 @@ func acts(t *testing.T, s *Project, phase int, push ...string) {
 	_, err := s.Publish(t.Context(), 0)
 	must(t, err)
 	runGit(t, s.Paths.Root, append([]string{"push", "-q", "--atomic", "origin"}, push...)...)
+}
+
+// plays builds a phase and refutes it. The file built gets a text.
+func plays(t *testing.T, s *Project, phase int, text string) {
+	t.Helper()
+	src, err := git.Open(s.Paths.Src, s.SourceOptions())
+	must(t, err)
+	must(t, src.Switch(t.Context(), Branch(phase)))
+	tip := build(t, s, text)
+	tests, err := git.Open(s.Paths.Tests, git.Options{})
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(s.Paths.Tests, "run.sh"), []byte(text), 0o755))
+	snap, err := tests.Snapshot(t.Context(), git.Message{Subject: text})
+	must(t, err)
+	f, err := s.State()
+	must(t, err)
+	f.Phases[fmt.Sprint(phase)] = &state.Phase{
+		Status: state.Refuted, Round: 1, Iteration: 1, Step: 1, SrcCommit: tip, TestsCommit: snap.Commit.Hash,
+	}
+	must(t, state.Save(s.Paths.State(), f))
+}
+
+// Two users built the same phase. The user whose push was refused can use either result.
+func TestSamePhaseTwice(t *testing.T) {
+	for name, way := range map[string]func(t *testing.T, s *Project, hint string){
+		"theirs": func(t *testing.T, s *Project, _ string) {
+			_, err := s.Pull(t.Context(), true)
+			must(t, err)
+		},
+		"mine": func(t *testing.T, s *Project, hint string) {
+			_, undo, _ := strings.Cut(hint, "published one; ")
+			undo, _, _ = strings.Cut(undo, " ignores")
+			for command := range strings.SplitSeq(undo, " && ") {
+				runGit(t, s.Paths.Root, strings.Fields(command)[1:]...)
+			}
+			_, err := s.Publish(t.Context(), 0)
+			must(t, err)
+			runGit(t, s.Paths.Root, "push", "-q", "--force", "--atomic", "origin", "refs/heads/abl/*", "refs/abl/*")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := passed(t)
+			runGit(t, s.Paths.Root, "switch", "-q", "--detach") // so that its branches can be pushed to
+			mine, theirs := fresh(t, s), fresh(t, s)
+			plays(t, theirs, 2, "theirs")
+			_, err := theirs.Publish(t.Context(), 0)
+			must(t, err)
+			push(t, theirs)
+			plays(t, mine, 2, "mine")
+			plays(t, mine, 3, "mine as well")
+			_, err = mine.Publish(t.Context(), 0)
+			must(t, err)
+			runGit(t, mine.Paths.Root, "fetch", "-q", "origin", "+refs/heads/abl/*:refs/remotes/origin/abl/*", "+refs/abl/*:refs/abl/*")
+			err = continued(t, mine)
+			if exit.Code(err) != exit.Person {
+				t.Fatalf("a phase: got %v, want exit %d", err, exit.Person)
+			}
+			way(t, mine, exit.Hint(err))
+			must(t, continued(t, mine))
+			want := map[string]string{"theirs": "theirs", "mine": "mine as well"}[name]
+			if got := read(t, filepath.Join(mine.Paths.Src, "built")); got != want {
+				t.Errorf("the source: got %q, want %q", got, want)
+			}
+			acts(t, mine, 3, "HEAD:refs/heads/you", "refs/heads/abl/*", "refs/abl/*")
+		})
+	}
 }
 
 // Two users and CI follow docs/ one after the other, in every order, and again.
