@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -68,6 +69,13 @@ func TestCloneLeavesOut(t *testing.T) {
 	clean(t, r.Dir())
 	if _, err := os.Lstat(filepath.Join(r.Dir(), ".abl")); err == nil {
 		t.Error(".abl is in the work tree")
+	}
+	want := []string{"lib/a.js", "lib/twin", "link", "package.json", "run.sh"}
+	if got, err := r.Files(t.Context(), 100); err != nil || !slices.Equal(got, want) {
+		t.Errorf("files of the clone: got %q, %v, want %q", got, err, want)
+	}
+	if got, err := origin(t, dir).Files([]string{".abl", "secret"}, 100); err != nil || !slices.Equal(got, want) {
+		t.Errorf("files of a clone that does not exist yet: got %q, %v, want %q", got, err, want)
 	}
 	if got := git(t, r.Dir(), "log", "-p", "--stat", "--", ".abl"); strings.Contains(got, "version") || !strings.Contains(got, strings.TrimSpace(leftOut)) {
 		t.Errorf("the history of what is left out: %s", got)

@@ -210,3 +210,13 @@ func differing(a, b []*index.Entry) (paths []string) {
 func without(left []string, at string) bool {
 	return slices.ContainsFunc(left, func(p string) bool { return at == p || strings.HasPrefix(at, p+"/") })
 }
+
+// names returns up to most paths that are neither in left nor below one of its paths.
+func names(entries []*index.Entry, left []string, most int) (paths []string) {
+	for _, e := range entries {
+		if len(paths) < most && !without(left, e.Name) {
+			paths = append(paths, e.Name)
+		}
+	}
+	return paths
+}

@@ -179,13 +179,8 @@ func (o *Origin) Files(without []string, most int) (paths []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := o.contentOf(head, without)
-	for _, e := range all.entries[:min(most, len(all.entries))] {
-		if !e.SkipWorktree {
-			paths = append(paths, e.Name)
-		}
-	}
-	return paths, err
+	all, err := o.contentOf(head, nil)
+	return names(all.entries, without, most), err
 }
 
 // Remarks describes, one per line, the parts of the repository that would run something or point

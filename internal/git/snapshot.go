@@ -232,14 +232,11 @@ func treeOf(entries []*index.Entry, out ...string) map[string]string {
 	return all
 }
 
-// Files returns up to max paths that a commit would contain, sorted.
-func (r *Repo) Files(ctx context.Context, max int) (paths []string, err error) {
+// Files returns up to most paths of the directory that a commit would contain, sorted.
+func (r *Repo) Files(ctx context.Context, most int) (paths []string, err error) {
 	w, err := r.look(ctx, scan.Options{Names: true}, nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range w.Entries[:min(max, len(w.Entries))] {
-		paths = append(paths, e.Name)
-	}
-	return paths, nil
+	return names(w.Entries, r.opts.Without, most), nil
 }
