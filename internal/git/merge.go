@@ -176,11 +176,16 @@ func (s *scratch) commit(ctx context.Context, to *Repo, tree, text string, paren
 
 // ByHand returns the commands with which the user merges a commit of their repository into the
 // clone at src. With these options git neither checks out nor changes the paths that the clone
-// omits.
-func ByHand(src, commit string) string {
-	const sparse = "-c core.sparseCheckout=true -c sparse.expectFilesOutsideOfPatterns=true"
+// omits, and knows a user whose name is set in the repository only.
+func (o *Origin) ByHand(ctx context.Context, src, commit string) string {
+	with := "-c core.sparseCheckout=true -c sparse.expectFilesOutsideOfPatterns=true"
+	for _, name := range []string{"user.name", "user.email"} {
+		if own := o.setting(ctx, name, "--local"); own != "" {
+			with += fmt.Sprintf(" -c %s='%s'", name, strings.ReplaceAll(own, "'", `'\''`))
+		}
+	}
 	return fmt.Sprintf("git -C %[1]s %[2]s merge %.12[3]s; resolve the conflicts; git -C %[1]s %[2]s -c "+
-		"remote.abl.promisor=1 commit -a", src, sparse, commit)
+		"remote.abl.promisor=1 commit -a", src, with, commit)
 }
 
 const (

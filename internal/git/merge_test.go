@@ -79,7 +79,7 @@ func takeIn(t *testing.T, r *Repo, dir string) (Commit, error) {
 	_, tip, err := o.Head()
 	must(t, err)
 	must(t, o.Fetch(t.Context(), r, tip))
-	return o.Merge(t.Context(), r, tip, "take in main", nil)
+	return o.Merge(t.Context(), r, tip, "merge main", nil)
 }
 
 // commitFiles commits files in the user's repository. "" removes a file.
@@ -291,7 +291,7 @@ func TestMergeAsGit(t *testing.T) {
 			defer s.close()
 			old, oldConflicts, err := s.mergeInWorkTree(t.Context(), built, tip)
 			must(t, err)
-			_, err = o.Merge(t.Context(), r, tip, "take in main", nil)
+			_, err = o.Merge(t.Context(), r, tip, "merge main", nil)
 			if c.files == "" {
 				if !errors.Is(err, ErrConflict) || len(oldConflicts) == 0 {
 					t.Errorf("got %v and the conflicts %q of a work tree, want a conflict", err, oldConflicts)
@@ -331,7 +331,7 @@ func TestMergeOverEdits(t *testing.T) {
 			before, tip := git(t, r.Dir(), "status", "--porcelain"), git(t, dir, "rev-parse", "main")
 			o := origin(t, dir)
 			must(t, o.Fetch(t.Context(), r, tip))
-			_, err = o.Merge(t.Context(), r, tip, "take in main", edited)
+			_, err = o.Merge(t.Context(), r, tip, "merge main", edited)
 			if (err == nil) != c.ok || err != nil && !errors.Is(err, ErrEdited) {
 				t.Errorf("got %v, want that it merges: %t", err, c.ok)
 			}
@@ -369,7 +369,7 @@ func TestMergeByHand(t *testing.T) {
 			if _, err := takeIn(t, r, dir); !errors.Is(err, ErrConflict) {
 				t.Fatalf("got %v, want a conflict", err)
 			}
-			merge, commit, ok := strings.Cut(ByHand(r.Dir(), git(t, dir, "rev-parse", "main")), "; resolve the conflicts; ")
+			merge, commit, ok := strings.Cut(origin(t, dir).ByHand(t.Context(), r.Dir(), git(t, dir, "rev-parse", "main")), "; resolve the conflicts; ")
 			if !ok {
 				t.Fatalf("got no two commands: %q", merge)
 			}

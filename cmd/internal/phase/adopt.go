@@ -179,7 +179,7 @@ func (a adoption) merge(ctx context.Context, theirs, name string) (string, error
 	if err := a.from.Fetch(ctx, a.repo, theirs); err != nil {
 		return "", err
 	}
-	merged, err := a.from.Merge(ctx, a.repo, theirs, fmt.Sprintf("phase%d: take in %s at %.12s", a.phase, name, theirs),
+	merged, err := a.from.Merge(ctx, a.repo, theirs, fmt.Sprintf("phase%d: merge %s at %.12s", a.phase, name, theirs),
 		changed)
 	switch {
 	case errors.Is(err, git.ErrEdited):
@@ -188,7 +188,7 @@ func (a adoption) merge(ctx context.Context, theirs, name string) (string, error
 		return "", nil
 	case errors.Is(err, git.ErrConflict):
 		what := fmt.Errorf("cannot merge the new commits of %s: %w", name, err)
-		return "", exit.With(exit.Person, what, git.ByHand(a.Paths.Rel(a.Paths.Src),
+		return "", exit.With(exit.Person, what, a.from.ByHand(ctx, a.Paths.Rel(a.Paths.Src),
 			theirs)+"; then run the same command again")
 	case err != nil:
 		return "", err

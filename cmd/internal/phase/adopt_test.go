@@ -209,6 +209,8 @@ func TestNoRoomForTheBranch(t *testing.T) {
 // The hint for a conflict is a command line that leaves the user's specs as they are.
 func TestConflictByHand(t *testing.T) {
 	s := adopted(t)
+	runGit(t, s.Paths.Root, "config", "user.name", "Pat O'Neill") // for this repository only
+	runGit(t, s.Paths.Root, "config", "user.email", "p@example.com")
 	rests(t, s, 1)
 	tip := userCommits(t, s, map[string]string{"built": "theirs", ".abl/specs/phase2.md": "# Phase 2: New\n", ".abl/specs/phase1.md": "# Phase 1: Old\n"})
 	_, _, err := resumed(t, s)
@@ -220,10 +222,12 @@ func TestConflictByHand(t *testing.T) {
 	hint = strings.Replace(hint, "commit -a; then run the same command again", "commit -qam merged", 1)
 	cmd := exec.Command("sh", "-c", hint)
 	cmd.Dir = s.Paths.Root
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=p", "GIT_AUTHOR_EMAIL=p@localhost",
-		"GIT_COMMITTER_NAME=p", "GIT_COMMITTER_EMAIL=p@localhost")
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", hint, err, out)
+	}
+	if got := runGit(t, s.Paths.Src, "log", "-1", "--format=%an <%ae>"); got != "Pat O'Neill <p@example.com>" {
+		t.Errorf("the author of the merge: got %q, want the user", got)
 	}
 	repo, _, err := resumed(t, s)
 	must(t, err)
