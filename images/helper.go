@@ -87,7 +87,7 @@ func (e entry) files(context string, names ...string) []entry {
 	return files
 }
 
-// helperNames are further names of the helper.
+// helperNames are other names of the helper.
 var helperNames = []string{
 	helper.HelperRun, helper.HelperAgent, helper.HelperACP, helper.HelperBroker, helper.HelperHolder,
 	helper.HelperProbe, helper.HelperKill,

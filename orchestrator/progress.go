@@ -321,11 +321,11 @@ func advise(number int, specs []spec.Spec, e failedspecs.Entry) string {
 			switch {
 			case c.ID != e.Contract:
 			case s.Number < number:
-				return fmt.Sprintf("%s: it held when phase %d passed: phase %d may contradict it, so change phase%d.md", place,
+				return fmt.Sprintf("%s: it held when phase %d passed, and phase %d may contradict it: correct phase%d.md", place,
 					s.Number, number, number)
 			default:
-				return place + ": if the observation is right, write it into the contract; otherwise write the exact " +
-					"request and the whole result, and an example in the Context"
+				return place + ": if the observation is right, write it into the contract; otherwise give the exact " +
+					"request and the whole result there, and an example in the Context"
 			}
 		}
 	}

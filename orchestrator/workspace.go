@@ -60,7 +60,7 @@ func movedText(moved []string, was, is map[string]string) string {
 		}
 		return "nothing"
 	}
-	text := fmt.Sprintf("%.100q named %s and names %s", name, value(was), value(is))
+	text := fmt.Sprintf("%.100q pointed to %s and now points to %s", name, value(was), value(is))
 	if len(moved) > 1 {
 		text += fmt.Sprintf(" (and %d more)", len(moved)-1)
 	}

@@ -85,7 +85,7 @@ type acpClient struct {
 	tools   map[string]acpUpdate // running tool calls by id
 }
 
-// askAgent runs abl-acp COMMAND, a client of the Agent Client Protocol. It starts the agent by sh,
+// askAgent runs abl-acp COMMAND, a client of the Agent Client Protocol. It starts the agent with sh,
 // sends the prompt from standard input, and prints the agent's actions as records of the scripted
 // agent.
 func askAgent(ctx context.Context, s started) int {

@@ -88,7 +88,7 @@ func (t tool) runAppHere(ctx context.Context, run helper.AppRun) helper.AppRan {
 	})
 }
 
-// replaceFiles replaces the files of a run in the exchange folder by those that it left.
+// replaceFiles replaces the files of a run in the exchange folder with the files that the program left.
 func replaceFiles(dir string, was, now map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -90,7 +90,7 @@ func runCommand() cli.Command {
 		Long: `Runs the first phase that has not passed, and then stops, so that you can review the
 result and refine the specs. With --through it runs all phases.
 
---again and --dry-run are about that first phase. If all have passed, it is the last one.`,
+--again and --dry-run apply to that phase, or to the last one if all have passed.`,
 		Examples: "abl run\nabl run --dry-run\nabl run --through --json\n" +
 			"abl run --through --junit junit.xml --summary summary.md",
 		Flags: append(o.flags(), cli.Flag{Name: "through", To: &o.through, Usage: "do not stop between phases"}),

@@ -34,7 +34,7 @@ func (m manifest) script(name string) string {
 const scriptCall = `(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?([\w:-]+)|(?:npm-run-all|run-s` +
 	`|run-p)((?:\s+[\w:-]+)+)`
 
-// expand replaces the calls of scripts in a script by these scripts, up to a depth.
+// expand replaces the calls of scripts in a script with these scripts, up to a depth.
 func (m manifest) expand(text string, depth int) string {
 	if depth == 0 {
 		return text

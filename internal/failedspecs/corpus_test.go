@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write what was found into testdata")
 
-// odd replaces escapes by characters that editors and archives would change: ⟦x..⟧ by a byte, ⟦..⟧
-// by a character. ∎ ends the file.
+// odd replaces escapes with characters that editors and archives would change: ⟦x..⟧ with a byte, ⟦..⟧
+// with a character. ∎ ends the file.
 func odd(text string) []byte {
 	text, _, _ = strings.Cut(text, "∎")
 	text = strings.NewReplacer("␍", "\r", "⍽", "\u00a0", "␉", "\t").Replace(text)

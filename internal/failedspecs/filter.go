@@ -14,8 +14,8 @@ import (
 )
 
 // Filter limits the entries that reach the Builder to the language of the specs. It replaces the
-// SPEC by the text of the contract. In INPUT and OBSERVED it replaces code, stack traces, test
-// output, names of tests and paths of workspaces by a mark. Text of the specs always passes.
+// SPEC with the text of the contract. In INPUT and OBSERVED it replaces code, stack traces, test
+// output, names of tests and paths of workspaces with a mark. Text of the specs always passes.
 type Filter struct {
 	contracts Contracts
 	specs     string  // text of all specs

@@ -153,7 +153,7 @@ type bill struct {
 	whole   bool        // the usage is complete
 }
 
-// charge replaces a reservation by the bill, which is nil if the provider charges nothing. It
+// charge replaces a reservation with the bill, which is nil if the provider charges nothing. It
 // returns the new sum.
 func (b *budget) charge(most amount, model string, paid *bill) Sum {
 	b.mu.Lock()

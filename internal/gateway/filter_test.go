@@ -62,7 +62,7 @@ const (
 func TestDecide(t *testing.T) {
 	proxy := "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("p1.1:"+callTok)) + "\r\n"
 	const (
-		noToken  = "401 the token is not this call's"
+		noToken  = "401 the token does not belong to this call"
 		noPath   = `404 POST "/`
 		noCall   = "404 the path does not begin with this call and one of its providers"
 		noModel  = "403 the model"
@@ -122,7 +122,7 @@ func TestDecide(t *testing.T) {
 		{"POST /p1.1/anthropic/v1/messages?", xapi, "anthropic messages /v1/messages? model="},
 		{"POST http://evil.example/p1.1/anthropic/v1/messages", xapi, noCall},
 		{"GET http://Registry.example/x?y", proxy, "403 plain http; only https is allowed"},
-		{"GET http://registry.example/x", "", "401 the token is not this call's"},
+		{"GET http://registry.example/x", "", "401 the token does not belong to this call"},
 		{"OPTIONS *", xapi, noCall},
 		{"POST /" + strings.Repeat("a", 2000), xapi, noCall},
 
@@ -135,8 +135,8 @@ func TestDecide(t *testing.T) {
 		{"CONNECT registry.example:443", proxy, "connect registry.example:443"},
 		{"CONNECT REGISTRY.example:443", proxy, "connect registry.example:443"},
 		{"CONNECT registry.example:443", "Proxy-Authorization: Bearer " + callTok + "\r\n", "connect registry.example:443"},
-		{"CONNECT registry.example:443", "", "407 the token is not this call's"},
-		{"CONNECT registry.example:443", byAuth, "407 the token is not this call's"},
+		{"CONNECT registry.example:443", "", "407 the token does not belong to this call"},
+		{"CONNECT registry.example:443", byAuth, "407 the token does not belong to this call"},
 		{"CONNECT registry.example:80", proxy, "403 registry.example:80 is not in network.allow"},
 		{"CONNECT x.registry.example:443", proxy, "403 x.registry.example:443 is not in network.allow"},
 		{"CONNECT registry.example.:443", proxy, "403 registry.example.:443 is not in network.allow"},

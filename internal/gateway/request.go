@@ -211,7 +211,7 @@ func match(pattern, path string) (model string, ok bool) {
 // NotAllowed is the end of the reason why a host is refused that the settings do not allow.
 const NotAllowed = " is not in network.allow"
 
-const wrongToken = "the token is not this call's"
+const wrongToken = "the token does not belong to this call"
 
 // decideTunnel decides on CONNECT. It allows the exact names and ports of the setup.
 func (s *server) decideTunnel(q *http.Request, v *verdict) {

@@ -21,7 +21,7 @@ var harmless = map[string]string{
 
 // unsupported has hints for extensions that abl does not support.
 var unsupported = map[string]string{
-	"objectformat": "abl reads SHA-1 objects only: choose a repository that has them",
+	"objectformat": "abl reads SHA-1 objects only: choose a repository that uses them",
 	"refstorage":   "abl reads refs in files only: git refs migrate --ref-format=files converts them",
 	"partialclone": "abl needs a separate repository here: choose another directory",
 }

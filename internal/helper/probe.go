@@ -83,10 +83,10 @@ func Digest(value string) string {
 // Checks returns the names of all checks that the response to a probe must contain.
 func (s ProbeSpec) Checks() []string {
 	names := []string{
-		"open files", "user inside", "group inside", "further groups inside", "capabilities inside", "no new privileges",
-		"system calls filtered", "system calls refused", "memory of process 1", "further mounts", "environment inside",
+		"open files", "user inside", "group inside", "supplementary groups inside", "capabilities inside", "no new privileges",
+		"system calls filtered", "system calls refused", "memory of process 1", "other mounts", "environment inside",
 		"what must be absent", "sockets of engines",
-		"further devices", "processes of others",
+		"other devices", "processes of others",
 	}
 	for _, m := range s.Mounts {
 		names = append(names, "mount "+m.Target+" inside")

@@ -280,7 +280,7 @@ func kindOf(st unix.Stat_t) string {
 	return cmp.Or(known[kind(st)], "a device")
 }
 
-// Text converts data from an agent to text: it replaces invalid UTF-8 by U+FFFD and removes NUL,
+// Text converts data from an agent to text: it replaces invalid UTF-8 with U+FFFD and removes NUL,
 // which ends strings in C programs.
 func Text(data []byte) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(string(data), "\uFFFD"), "\x00", "")

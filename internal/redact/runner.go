@@ -8,7 +8,7 @@ import (
 
 // RunnerLog is an output for a CI runner, which interprets some lines as commands: GitHub lines
 // with :: at the beginning or ##[ anywhere, Azure ##vso[, TeamCity ##teamcity[. RunnerLog replaces
-// one character of them by its JSON escape, so that a JSON document keeps its meaning.
+// one character of them with its JSON escape, so that a JSON document keeps its meaning.
 type RunnerLog struct {
 	to                io.Writer
 	mu                sync.Mutex

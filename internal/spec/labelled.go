@@ -28,7 +28,7 @@ type outcome struct {
 	action string
 }
 
-// label replaces the labelled lines below a node by their contracts. Other lines stay.
+// label replaces the labelled lines below a node with their contracts. Other lines stay.
 func (r *reader) label(n *node, above []string) {
 	b, kids := &labelled{reader: r, above: above}, n.kids
 	for n.kids = nil; len(kids) > 0; kids = kids[1:] {
@@ -238,7 +238,7 @@ func (b *labelled) wrong(p piece, text, hint string) {
 	b.last = &phrase{column: p.column}
 }
 
-// end replaces the lines that were read by their contracts.
+// end replaces the lines that were read with their contracts.
 func (b *labelled) end(n *node) {
 	b.unused(featureRole, false)
 	if len(b.outcomes) == 0 {

@@ -75,7 +75,7 @@ func sectionOf(name string, in section) section {
 	return in
 }
 
-// plainSpaces replaces all kinds of spaces in a line by plain ones. Spec.Text keeps the original.
+// plainSpaces replaces all kinds of spaces in a line with plain ones. Spec.Text keeps the original.
 func plainSpaces(line string) string {
 	return oddSpaces.ReplaceAllString(noSpaces.Replace(line), " ")
 }

@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "write what was found into testdata")
 
-// odd replaces escapes by characters that editors and archives would change.
+// odd replaces escapes with characters that editors and archives would change.
 var odd = strings.NewReplacer("␍", "\r", "⍽", "\u00a0", "⌑", "\u200b", "␉", "\t", "⏎", "\n")
 
 // A line among contracts is a contract with the same meaning as written, or an error or a warning

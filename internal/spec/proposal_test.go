@@ -248,14 +248,14 @@ func FuzzProposals(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { pasted(t, fmt.Sprintf(head, 1)+text) })
 }
 
-// dropped matches the words of a line that its proposal replaces by the arrow, and the number of a
+// dropped matches the words of a line that its proposal replaces with the arrow, and the number of a
 // table row.
 var dropped = regexp.MustCompile(`(?i)^(?:should|must|shall|will|returns?|responds?|answers?|` +
 	`repl(?:y|ies)|gives?|yields?|with|an?|the|x|\d+)$`)
 
 var wordIn = regexp.MustCompile(`[\p{L}\p{N}]+`)
 
-// pasted replaces lines of a spec by their proposals, one at a time and all together, and counts
+// pasted replaces lines of a spec with their proposals, one at a time and all together, and counts
 // the proposals.
 func pasted(t *testing.T, text string) (count int) {
 	t.Helper()

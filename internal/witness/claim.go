@@ -160,7 +160,7 @@ func (c *Claim) echo() {
 	}
 }
 
-// blankQuotes replaces quoted texts by blanks of the same length.
+// blankQuotes replaces quoted texts with blanks of the same length.
 func blankQuotes(s string) string {
 	return quoted.ReplaceAllStringFunc(s, func(q string) string { return strings.Repeat(" ", len(q)) })
 }

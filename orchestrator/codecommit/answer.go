@@ -72,7 +72,7 @@ func ParseAnswer(text string, v1 bool) (a Answer, err error) {
 	switch n := len(a.Edits); {
 	case err != nil:
 	case n > maxFiles:
-		const text = "the answer gives %d files, more than the limit of %d: change fewer files"
+		const text = "the answer changes %d files, more than the limit of %d: change fewer files"
 		err = Mistake(fmt.Sprintf(text, n, maxFiles))
 	case n == 0 && a.Calm == nil:
 		err = errNoFile

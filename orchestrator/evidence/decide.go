@@ -115,7 +115,7 @@ func (s Suite) doubts(i int, r Run) (all []string) {
 	case r.Late:
 		all = append(all, where+": it was stopped at its time limit")
 	case r.Exit != 0 && !failed:
-		all = append(all, fmt.Sprintf("%s: it ended with exit code %d, and no line is not ok", where, r.Exit))
+		all = append(all, fmt.Sprintf("%s: it ended with exit code %d, but no test line is \"not ok\"", where, r.Exit))
 	}
 	for _, p := range r.TAP.Doubts() {
 		all = append(all, where+": "+at(p))

@@ -147,7 +147,7 @@ func (h Home) checkLinks() error {
 		}
 	}
 	if err != nil {
-		const do = "replace it by a regular file or a directory"
+		const do = "replace it with a regular file or a directory"
 		err = &environment.Error{Class: environment.Usage, Do: do, Err: fmt.Errorf("cannot open %s: %w", h.Rel(h.Root), err)}
 	}
 	return err

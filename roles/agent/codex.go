@@ -17,7 +17,7 @@ var codex = Agent{
 	Provider:      codexLogins[0],
 	Logins:        codexLogins,
 	MaxCharacters: 1 << 20, // the CLI refuses more
-	Advice: "One thing about your tools. The shell refuses every command with rm -f or rm -rf in it. " +
+	Advice: "About your tools: the shell refuses every command with rm -f or rm -rf in it. " +
 		"Remove a file with rm FILE and a folder with rm -r FOLDER. If it may be missing, test with [ -e PATH ] first.",
 	Effort:    openAIEffort,
 	Command:   codexCommand,

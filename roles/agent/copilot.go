@@ -9,7 +9,7 @@ import (
 
 // Copilot returns GitHub's Copilot CLI with the user's key for a service that supports api:
 // OpenAI's Responses API, its Chat API or Anthropic's. The CLI then needs no login at GitHub.
-// OpenAI's newer models refuse its requests by the Chat API.
+// OpenAI's newer models refuse its requests through the Chat API.
 func Copilot(api string) Agent {
 	key := Provider{Login: "key", API: api, KeyVar: "COPILOT_PROVIDER_API_KEY", BaseVar: "COPILOT_PROVIDER_BASE_URL"}
 	token := key

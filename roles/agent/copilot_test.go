@@ -73,7 +73,7 @@ func TestCopilotLines(t *testing.T) {
 	}
 }
 
-// OpenAI's newer models refuse the CLI's requests by the Chat API, so users must set it explicitly.
+// OpenAI's newer models refuse the CLI's requests through the Chat API, so users must set it explicitly.
 func TestCopilotTalksResponses(t *testing.T) {
 	for api, want := range map[string]string{"openai-responses": "responses", "openai-chat": "completions"} {
 		a := Copilot(api)

@@ -49,7 +49,7 @@ type ScriptCall struct {
 type Step struct {
 	// Say is a line of text.
 	Say *string `yaml:"say" json:"say,omitempty"`
-	// Write is the path in the workspace of a file to replace by Text.
+	// Write is the path in the workspace of a file to replace with Text.
 	Write string `yaml:"write" json:"write,omitempty"`
 	// Append is the path of a file to which to append Text.
 	Append string `yaml:"append" json:"append,omitempty"`
@@ -121,7 +121,7 @@ func (s Scenario) Pick(role string, phase, iteration, attempt int) (ScriptCall, 
 // maxText is the maximum size of a file in From, in bytes.
 const maxText = 8 << 20
 
-// Resolve replaces From by the text of the file, in all steps. Files are relative to dir, the
+// Resolve replaces From with the text of the file, in all steps. Files are relative to dir, the
 // folder of the scenario. It fails if a file is a link, not regular, larger than maxText or not
 // UTF-8.
 func (c ScriptCall) Resolve(dir string) (ScriptCall, error) {
@@ -153,7 +153,7 @@ type Values struct {
 // timeLayout is the format of the UTC time in a report's name.
 const timeLayout = "20060102T150405Z"
 
-// Fill replaces {{phase}}, {{iteration}}, {{step}}, {{time}} and {{app_url}} by the values. It
+// Fill replaces {{phase}}, {{iteration}}, {{step}}, {{time}} and {{app_url}} with the values. It
 // keeps other words in braces, which programs may use.
 func (v Values) Fill(text string) string {
 	return strings.NewReplacer(

@@ -60,7 +60,7 @@ func Inside(box sandbox.Box, env map[string]string, files, absent []string) help
 	return spec
 }
 
-// digests replaces the values by digests, and adds the variables that the engine sets.
+// digests replaces the values with digests, and adds the variables that the engine sets.
 func digests(env map[string]string) map[string]string {
 	all := map[string]string{"PATH": "", "HOSTNAME": "", "HOME": "", "TERM": ""}
 	for name, value := range env {

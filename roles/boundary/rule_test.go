@@ -29,13 +29,13 @@ var wrongs = map[string]struct {
 	inside string // the check that finds it from inside
 }{
 	"src at its own path":   {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Src, "/workspace/src") }, "what must be absent"},
-	"src at another path":   {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Src, "/opt") }, "further mounts"},
+	"src at another path":   {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Src, "/opt") }, "other mounts"},
 	"src in place of tests": {func(w *wrong, b *sandbox.Box) { w.replace(b, "/workspace/tests", w.Src, false) }, "identity of /workspace/tests"},
-	"the whole project":     {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Project.Root, "/opt") }, "further mounts"},
+	"the whole project":     {func(w *wrong, b *sandbox.Box) { w.mount(b, w.Project.Root, "/opt") }, "other mounts"},
 	"specs to be written":   {func(w *wrong, b *sandbox.Box) { w.replace(b, "/workspace/specs", w.Specs(), false) }, "writing in /workspace/specs"},
 	".git to be written":    {func(w *wrong, b *sandbox.Box) { w.replace(b, "/workspace/tests/.git", w.Tests+"/.git", false) }, "writing in /workspace/tests/.git"},
 	".git not covered":      {func(w *wrong, b *sandbox.Box) { w.drop(b, "/workspace/tests/.git") }, "writing in /workspace/tests/.git"},
-	".env":                  {func(w *wrong, b *sandbox.Box) { w.file(b, w.Env(), "/abl/out/more") }, "further mounts"},
+	".env":                  {func(w *wrong, b *sandbox.Box) { w.file(b, w.Env(), "/abl/out/more") }, "other mounts"},
 	"the engine's socket":   {func(w *wrong, b *sandbox.Box) { w.file(b, "/var/run/docker.sock", "/run/docker.sock") }, "sockets of engines"},
 	"the other role's network": {func(w *wrong, b *sandbox.Box) {
 		b.Reach = w.JoinPlace(PlaceBuilder)

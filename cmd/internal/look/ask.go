@@ -98,7 +98,7 @@ type draftOptions struct{ write bool }
 
 func draftCommand() cli.Command {
 	var o draftOptions
-	write := cli.Flag{Name: "write", To: &o.write, Usage: "replace the file by the proposal if it has no errors"}
+	write := cli.Flag{Name: "write", To: &o.write, Usage: "replace the file with the proposal if it has no errors"}
 	return cli.Command{
 		Name: "draft", Args: "FILE", Usage: "have a model propose contracts for a spec written as prose",
 		Long: `Sends one spec of the project to a model. Prints the model's proposal as a diff, with

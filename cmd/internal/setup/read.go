@@ -196,7 +196,7 @@ func (a questions) read(ctx context.Context, t *detect.Tree, p *scaffold.Plan, w
 		}
 	}
 	if o, open := about("app.port"); open {
-		text := a.ask("at which port does it listen? "+o.Why+" (Enter: leave it open)", o.Choices)
+		text := a.ask("on which port does it listen? "+o.Why+" (Enter: leave it open)", o.Choices)
 		if n, err := strconv.Atoi(text); err == nil && n > 0 && n <= 65535 {
 			r.Answer("app.port", text)
 		}

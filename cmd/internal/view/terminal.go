@@ -39,7 +39,7 @@ func CanSteer(w io.Writer) bool {
 	return Terminal(w) != nil && t != "" && t != "dumb"
 }
 
-// Redraw replaces the screen of a terminal by text, which the caller has redacted.
+// Redraw replaces the screen of a terminal with text, which the caller has redacted.
 func Redraw(w io.Writer, text string) {
 	fmt.Fprint(w, "\x1b[H"+strings.ReplaceAll(text, "\n", "\x1b[K\n")+"\x1b[J")
 }

@@ -30,7 +30,7 @@ func TestAdvice(t *testing.T) {
 		not("10.0.0.1:80"), not("metadata:80"), not("[::1]:80"),
 		refused(gateway.Tunneled, "", "the target is not a host and a port"),
 		refused(gateway.Tunneled, "busy.example:443", "32 tunnels are open"),
-		refused(gateway.Requested, "", "the token is not this call's"),
+		refused(gateway.Requested, "", "the token does not belong to this call"),
 	}
 	want := []string{
 		"the gateway refused a.example:443",

@@ -173,7 +173,7 @@ func privileges(box sandbox.Box, f found) sandbox.Proof {
 		sandbox.Same("root file system", writable(box.Loose), writable(!h.ReadonlyRootfs)),
 		sandbox.Same("namespaces", "ipc private, pid "+pid+", uts own, user the engine's, cgroup private",
 			namespaces(h, f.holder)),
-		sandbox.Same("further groups", none, list(h.GroupAdd)),
+		sandbox.Same("supplementary groups", none, list(h.GroupAdd)),
 		sandbox.Same("devices", none, devices(h)),
 		sandbox.Same("control group", none, list([]string{h.CgroupParent, string(h.Cgroup)})),
 		sandbox.Same("init", init, fmt.Sprint(value(h.Init))),

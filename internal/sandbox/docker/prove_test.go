@@ -224,7 +224,7 @@ func TestCompare(t *testing.T) {
 		{"namespaces", host(func(h *container.HostConfig) { h.UTSMode = "host" })},
 		{"namespaces", host(func(h *container.HostConfig) { h.UsernsMode = "host" })},
 		{"namespaces", host(func(h *container.HostConfig) { h.CgroupnsMode = "host" })},
-		{"further groups", host(func(h *container.HostConfig) { h.GroupAdd = []string{"docker"} })},
+		{"supplementary groups", host(func(h *container.HostConfig) { h.GroupAdd = []string{"docker"} })},
 		{"devices", host(func(h *container.HostConfig) { h.Devices = []container.DeviceMapping{{PathOnHost: "/dev/kvm"}} })},
 		{"devices", host(func(h *container.HostConfig) { h.DeviceCgroupRules = []string{"a *:* rwm"} })},
 		{"devices", host(func(h *container.HostConfig) { h.DeviceRequests = []container.DeviceRequest{{Driver: "gpu"}} })},

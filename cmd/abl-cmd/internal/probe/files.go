@@ -54,7 +54,7 @@ func checkFiles(spec helper.ProbeSpec) (p sandbox.Proof) {
 	return append(p,
 		sandbox.Same("what must be absent", "", existing(spec.Absent)),
 		sandbox.Same("sockets of engines", "", existing(engines)),
-		sandbox.Same("further devices", "", names("/dev", func(name string) bool {
+		sandbox.Same("other devices", "", names("/dev", func(name string) bool {
 			return slices.Contains(plainDevices, name)
 		})),
 		sandbox.Same("processes of others", "", names("/proc", expectedInProc)),

@@ -39,7 +39,7 @@ func mounts(text string, expected []helper.ProbeMount) (p sandbox.Proof) {
 	var others []string
 	all, err := mountinfo.GetMountsFromReader(strings.NewReader(text), nil)
 	if err != nil {
-		return sandbox.Proof{sandbox.Same("further mounts", "", err.Error())}
+		return sandbox.Proof{sandbox.Same("other mounts", "", err.Error())}
 	}
 	for _, m := range all {
 		at := m.Mountpoint
@@ -59,7 +59,7 @@ func mounts(text string, expected []helper.ProbeMount) (p sandbox.Proof) {
 	for _, at := range []string{"/", "/proc/sys", "/sys"} {
 		p = append(p, sandbox.Same(at+" inside", "read-only", strings.Join(found[at], "; ")))
 	}
-	return append(p, sandbox.Same("further mounts", "", strings.Join(others, ", ")))
+	return append(p, sandbox.Same("other mounts", "", strings.Join(others, ", ")))
 }
 
 func wanted(w helper.ProbeMount) string {

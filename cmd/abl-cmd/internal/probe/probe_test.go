@@ -40,10 +40,10 @@ func TestStatus(t *testing.T) {
 	for _, c := range []struct{ from, to, user, want string }{
 		{"", "", "1000:1001", ""},
 		{"\t1001 \n", "\t\n", "1000:1001", ""},
-		{"", "", "1000:7", "group inside, further groups inside"},
+		{"", "", "1000:7", "group inside, supplementary groups inside"},
 		{"Uid:\t1000\t1000", "Uid:\t1000\t0", "1000:1001", "user inside"},
 		{"1000\t1000\t1000\t1000", "0\t0\t0\t0", "0:1001", "user inside"},
-		{"Groups:\t1001", "Groups:\t1001 999", "1000:1001", "further groups inside"},
+		{"Groups:\t1001", "Groups:\t1001 999", "1000:1001", "supplementary groups inside"},
 		{"CapEff:\t0000000000000000", "CapEff:\t00000000a80425fb", "1000:1001", "capabilities inside"},
 		{"CapBnd:\t0000000000000000", "CapBnd:\t0000000000000001", "1000:1001", "capabilities inside"},
 		{"CapAmb", "CapXyz", "1000:1001", "capabilities inside"},
@@ -81,7 +81,7 @@ func TestMounts(t *testing.T) {
 		{"", "", ""},
 		{"/workspace/src rw", "/workspace/src ro", "mount /workspace/src inside"},
 		{"/workspace/specs ro", "/workspace/specs rw", "mount /workspace/specs inside"},
-		{"/workspace/specs ro", "/elsewhere ro", "mount /workspace/specs inside, further mounts"},
+		{"/workspace/specs ro", "/elsewhere ro", "mount /workspace/specs inside, other mounts"},
 		{"65 111", "1 1 254:0 /p /workspace/src rw - ext4 /dev/vda rw\n65 111", "mount /workspace/src inside"},
 		{"nodev,noexec,relatime - tmpfs", "nodev,relatime - tmpfs", "mount /tmp inside"},
 		{"nodev,noexec,relatime - tmpfs", "nodev,noexec,relatime - ext4", "mount /tmp inside"},
@@ -91,11 +91,11 @@ func TestMounts(t *testing.T) {
 		{"/proc/sys ro", "/proc/sys rw", "/proc/sys inside"},
 		{"/sys /proc/sys ro", "/sys /proc/elsewhere ro", "/proc/sys inside"},
 		{"/sys ro", "/sys rw", "/sys inside"},
-		{"65 111", "1 1 254:0 /run/docker.sock /var/run/docker.sock rw - ext4 /dev/vda rw\n65 111", "further mounts"},
-		{"65 111", "1 1 254:0 / /dev/host rw - ext4 /dev/vda rw\n65 111", "further mounts"},
-		{"65 111", "1 1 254:0 / /workspace/src/sub ro - ext4 /dev/vda rw\n65 111", "further mounts"},
-		{"/etc/resolv.conf ro", "/etc/resolv.conf rw", "further mounts"},
-		{"65 111", "torn\n65 111", "further mounts"},
+		{"65 111", "1 1 254:0 /run/docker.sock /var/run/docker.sock rw - ext4 /dev/vda rw\n65 111", "other mounts"},
+		{"65 111", "1 1 254:0 / /dev/host rw - ext4 /dev/vda rw\n65 111", "other mounts"},
+		{"65 111", "1 1 254:0 / /workspace/src/sub ro - ext4 /dev/vda rw\n65 111", "other mounts"},
+		{"/etc/resolv.conf ro", "/etc/resolv.conf rw", "other mounts"},
+		{"65 111", "torn\n65 111", "other mounts"},
 	} {
 		got := failed(mounts(strings.Replace(goodMounts, c.from, c.to, 1), meant))
 		if got != c.want {

@@ -40,7 +40,7 @@ func status(text, user string) sandbox.Proof {
 	return sandbox.Proof{
 		who,
 		sandbox.Same("group inside", four(gid), field["Gid"]),
-		sandbox.Same("further groups inside", "", groups),
+		sandbox.Same("supplementary groups inside", "", groups),
 		sandbox.Same("capabilities inside", "", strings.Join(caps, ", ")),
 		sandbox.Same("no new privileges", "1", field["NoNewPrivs"]),
 		sandbox.Same("system calls filtered", "2", field["Seccomp"]),
