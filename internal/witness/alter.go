@@ -68,7 +68,7 @@ func (a Altering) answer(x Exchange, head, framed, body []byte, chunked bool) []
 			head, altered = statusLine.ReplaceAll(head, []byte(status)), true
 		default:
 			before := head
-			head, less = c.without(head, less)
+			head, less = c.without(head, less, c.echoes(x))
 			altered = altered || !bytes.Equal(before, head) || !bytes.Equal(less, plain)
 		}
 	}
@@ -112,8 +112,11 @@ func (a Altering) mayAlter(x Exchange) bool {
 }
 
 // without removes the values that the claim names from a response.
-func (c Claim) without(head, body []byte) ([]byte, []byte) {
+func (c Claim) without(head, body []byte, echoes []echo) ([]byte, []byte) {
 	for _, header := range c.headers {
+		if header.absent {
+			continue
+		}
 		head = regexp.MustCompile(`(?im)^`+header.name+`:.*\n`).ReplaceAll(head, nil)
 	}
 	if doc, ok := decode(body); ok && c.json != nil {
@@ -121,7 +124,11 @@ func (c Claim) without(head, body []byte) ([]byte, []byte) {
 			body = data
 		}
 	}
-	for _, text := range c.texts {
+	for _, p := range c.texts {
+		if p.absent {
+			continue
+		}
+		text := p.fill(echoes)
 		escaped := written{html.EscapeString(text.text), text.vars}
 		body = []byte(escaped.removeFrom(text.removeFrom(string(body))))
 	}
@@ -133,7 +140,8 @@ func (c Claim) Names(what Alteration) bool {
 	if what == OfStatus {
 		return len(c.statuses) > 0
 	}
-	return len(c.headers)+len(c.texts) > 0 || c.json != nil || c.leaves
+	present := func(h namedHeader) bool { return !h.absent }
+	return slices.ContainsFunc(c.headers, present) || c.named() || c.leaves
 }
 
 // Alters reports whether a test should notice the alteration of x: x fits the claim, but would not
@@ -168,10 +176,14 @@ func (c Claim) Altered(what Alteration, x Exchange) string {
 		}
 	}
 	for _, h := range c.headers {
-		all = append(all, "header "+http.CanonicalHeaderKey(h.name))
+		if !h.absent {
+			all = append(all, "header "+http.CanonicalHeaderKey(h.name))
+		}
 	}
 	for _, text := range c.texts {
-		all = append(all, text.String())
+		if !text.absent {
+			all = append(all, text.String())
+		}
 	}
 	return fmt.Sprintf("the %d to %s has no %s", x.Status, x.Request(), strings.Join(all, ", "))
 }

@@ -12,9 +12,10 @@ import (
 type Claim struct {
 	requests []request // alternatives
 	statuses []span    // alternatives; empty means any
-	headers  []header
-	texts    []written // parts of the body
-	json     *shape    // the body
+	headers  []namedHeader
+	texts    []bodyText // parts of the body
+	json     *shape     // the body
+	form     form       // what the body is in other respects
 
 	program bool     // the app is a program: an exchange is a run, a status its exit code
 	words   []string // arguments of the run
@@ -38,8 +39,6 @@ func (c *Claim) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-type header struct{ name, has string } // has is a part of the value, "" for any value
-
 // maxContract is the maximum size of a contract in bytes. The time to read it grows with the square
 // of the size.
 const maxContract = 2000
@@ -55,31 +54,20 @@ func ReadClaim(under, action, result string) (c Claim, ok bool) {
 	c.requests = readRequests(under, action)
 	c.readResult(action, result)
 	c.echo()
-	return c, len(c.requests) > 0 && (len(c.statuses) > 0 || len(c.headers) > 0 || len(c.texts) > 0 || c.json != nil)
+	return c, len(c.requests) > 0 && (len(c.statuses) > 0 || len(c.headers) > 0 || c.ofBody())
 }
 
 var (
 	// The text after these words describes another response.
 	laterAnswer = regexp.MustCompile(`(?i)\b(?:then|following|afterwards|later|subsequent|again)\b|\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) +/`)
+	anyOrder    = regexp.MustCompile(`(?i)\b(?:any|no|arbitrary)(?: \w+)? order\b|\bunordered\b|\border (?:does not|doesn['’]t) matter`)
 	orOther     = regexp.MustCompile(`\b[1-5]\d\d(?: [A-Z]\w*)*\s+or\b`)
 	conditional = regexp.MustCompile(`(?i)\b(?:or|either|unless|if|otherwise|else)\b`)
 	quoted      = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|“[^”]*”`)
-	// The text after these words does not have to be in the body.
-	notInBody = regexp.MustCompile(`(?i)\b(?:by|than|like|for|from|to|per|unlike|cookie|header|parameter|query)[:\s]*(?:the |an? )?$|=\s*$`)
-	// The text before these words is the name of something else.
-	isName = regexp.MustCompile(`(?i)^ (?:cookie|header|parameter|query)\b`)
-	// plainText finds a text without quotes. A match of describes is a description, not a text.
-	plainText = regexp.MustCompile(`(?i)\b(?:with (?:the )?text|with (?:the |a )?body|body (?:is|of))[: ]\s*([^\s,;][^,;]*?)\s*(?:[,;]|\.?$| and | but )`)
-	describes = regexp.MustCompile(`(?i)\b(?:of|that|in|which|containing|contains|having|from|as|sent|for|the|an?|it|is|same|with|no|\d+ (?:bytes|characters)|named|saying|says|like|to|describing|explaining|stating|empty|only|unchanged)\b|^(?:json|html|xml|text)$`)
-	negated   = regexp.MustCompile(`(?i)(?:\b(?:no|not|without|never|nor|cannot)\b|n['’]t\b)[^;]*$`)
+	negated     = regexp.MustCompile(`(?i)(?:\b(?:no|not|without|never|nor|cannot)\b|n['’]t\b)[^;]*$`)
 	// The name or text before these words must not be in the response.
 	isMissing = regexp.MustCompile(`(?i)^\S*(?: (?:header|key|field|is|are|was|must|may|does|should|be|being|stays?|left))* (?:not|no|never|missing|absent|omitted|removed|hidden|gone|out)\b`)
-	// A header's name, and possibly its value.
-	namedHeader = regexp.MustCompile(`(?i)\b(location|content-type|content-disposition|set-cookie|etag|cache-control|www-authenticate|retry-after|x-[a-z-]+)\b(?: header)?\s*(?::|=| of | is )?\s*([^\s,]*)|\b(link|allow):\s*([^\s,]*)`)
-	redirected  = regexp.MustCompile(`(?i)(?:\b30[12378]|\bredirect\w*)(?: \w+)? to\s+(/[^\s,;]*|https?://[^\s,;]+)`)
-	// The part of a header's value that the app chooses.
-	chosenValue = regexp.MustCompile(`\?|\d+[.;]*$`)
-	origin      = regexp.MustCompile(`^https?://[^/]*`)
+	origin    = regexp.MustCompile(`^https?://[^/]*`)
 )
 
 // units are words that turn the number before them into an amount. Plurals do so, too.
@@ -123,9 +111,10 @@ func (c *Claim) readResult(action, result string) {
 		(strings.Contains(action, "/"+result[start:end]) || strings.Contains(action, "="+result[start:end]))
 	vars := variables(action, result)
 	if !negated.MatchString(before) && !inPath { // "GET /echo/{text}" and "200 {text}"
-		c.json = body.opened(vars, c.ids())
+		c.json = body.opened(vars, c.ids()).unordered(anyOrder.MatchString(plain))
 	}
-	c.readHeaders(action, plain)
+	c.readHeaders(vars, before+" "+after)
+	c.form = readForm(plain)
 	if !cut {
 		c.readTexts(vars, before+" "+after)
 	}
@@ -152,7 +141,10 @@ func (c *Claim) echo() {
 				found = found || ok && strings.Contains(of, text)
 			})
 		}
-		return found || slices.ContainsFunc(c.texts, func(w written) bool { return strings.Contains(w.text, text) })
+		for _, h := range c.headers {
+			found = found || strings.Contains(h.value.text, text)
+		}
+		return found || slices.ContainsFunc(c.texts, func(p bodyText) bool { return strings.Contains(p.text, text) })
 	}
 	for i := range c.requests {
 		c.requests[i].body.opened(variables(c.text[1]+" "+c.text[2], ""), nil)
@@ -163,86 +155,6 @@ func (c *Claim) echo() {
 // blankQuotes replaces quoted texts with blanks of the same length.
 func blankQuotes(s string) string {
 	return quoted.ReplaceAllStringFunc(s, func(q string) string { return strings.Repeat(" ", len(q)) })
-}
-
-func (c *Claim) readHeaders(action, plain string) {
-	add := func(at, end int, name, has string) {
-		switch has = strings.TrimRight(has, ".;:)"); name {
-		case "location":
-			if m := chosenValue.FindStringIndex(has); m != nil {
-				has = has[:m[0]]
-			}
-			if origin.MatchString(has) && strings.Contains(action, has) {
-				has = ""
-			}
-			has = origin.ReplaceAllString(has, "")
-		case "set-cookie":
-			cookie, _, _ := strings.Cut(has, "=")
-			has = cookie
-		case "etag":
-			has = ""
-		}
-		if m := placeholder.FindStringIndex(has); m != nil {
-			has = has[:m[0]]
-		}
-		known := func(h header) bool { return h.name == name }
-		if negated.MatchString(plain[:at]) || isMissing.MatchString(plain[end:]) || slices.ContainsFunc(c.headers, known) {
-			return
-		}
-		c.headers = append(c.headers, header{name, has})
-	}
-	for _, m := range redirected.FindAllStringSubmatchIndex(plain, -1) {
-		add(m[0], m[1], "location", plain[m[2]:m[3]])
-	}
-	for _, m := range namedHeader.FindAllStringSubmatchIndex(plain, -1) {
-		name, has := m[2:4], m[4:6]
-		if m[2] < 0 {
-			name, has = m[6:8], m[8:10]
-		}
-		value, sep := plain[has[0]:has[1]], plain[name[1]:has[0]]
-		if !strings.ContainsAny(sep, ":=") {
-			if strings.ContainsAny(plain[name[0]:name[0]+1], "lx") && !strings.Contains(sep, "header") {
-				continue // "the location of the shop", "its x-coordinate"
-			}
-			if !strings.Contains(value, "/") {
-				value = "" // "a Location header with …"
-			}
-		}
-		add(m[0], name[1], strings.ToLower(plain[name[0]:name[1]]), value)
-	}
-}
-
-// maxTexts is the maximum number of texts in a contract.
-const maxTexts = 10
-
-func (c *Claim) readTexts(vars []string, words string) {
-	for _, m := range quoted.FindAllStringSubmatchIndex(words, maxTexts) {
-		before := blankQuotes(words[:m[0]])
-		if !notInBody.MatchString(before) && !negated.MatchString(before) &&
-			!isMissing.MatchString(words[m[1]:]) && !isName.MatchString(words[m[1]:]) {
-			c.addText(vars, strings.TrimRight(unquoted(words[m[0]:m[1]]), ".,"))
-		}
-	}
-	if m := plainText.FindStringSubmatchIndex(blankQuotes(words)); m != nil && !negated.MatchString(words[:m[0]]) {
-		if text := strings.TrimSpace(words[m[2]:m[3]]); !describes.MatchString(text) && !strings.HasPrefix(text, `"`) {
-			c.addText(vars, text)
-		}
-	}
-}
-
-func (c *Claim) addText(vars []string, text string) {
-	if w := (written{text, vars}); text != "" && !w.open() {
-		c.texts = append(c.texts, w)
-	}
-}
-
-// unquoted returns the content of a quoted text.
-func unquoted(q string) string {
-	var text string
-	if json.Unmarshal([]byte(q), &text) == nil {
-		return text
-	}
-	return strings.Trim(q, `"“”`)
 }
 
 var (

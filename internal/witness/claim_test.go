@@ -28,10 +28,18 @@ func (c Claim) String() string {
 	}
 	parts = append(parts, fmt.Sprint(c.statuses))
 	for _, h := range c.headers {
-		parts = append(parts, h.name+"="+h.has)
+		sign := map[bool]string{true: "!"}[h.absent]
+		parts = append(parts, sign+h.name+"="+h.value.text)
 	}
 	for _, t := range c.texts {
-		parts = append(parts, t.String())
+		sign := map[bool]string{true: "!"}[t.absent] + map[bool]string{true: "="}[t.whole]
+		parts = append(parts, sign+t.String())
+	}
+	if c.form.empty {
+		parts = append(parts, "empty")
+	}
+	if c.form.json {
+		parts = append(parts, "JSON")
 	}
 	if c.json != nil {
 		parts = append(parts, c.json.String())

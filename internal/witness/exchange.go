@@ -126,16 +126,6 @@ func (c Claim) AskedOtherwise(x Exchange) bool {
 	})
 }
 
-// echoes returns the texts that the request of x has instead of the contract's.
-func (c Claim) echoes(x Exchange) []echo {
-	r, _, ok := c.request(x)
-	if !ok || r.body == nil {
-		return nil
-	}
-	doc, _ := decode(x.Sent.Begins)
-	return r.body.echoes(doc)
-}
-
 // Fits reports whether x has the request and the response that the contract names.
 func (c Claim) Fits(x Exchange) bool { return c.Asked(x) && c.Misses(x) == "" }
 
@@ -171,8 +161,8 @@ func (c Claim) missesHead(x Exchange) string {
 		return fmt.Sprint(x.Status)
 	}
 	for _, h := range c.headers {
-		if !h.isIn(x.Header) {
-			return strings.TrimSpace(fmt.Sprintf("%d without header %s %s", x.Status, http.CanonicalHeaderKey(h.name), h.has))
+		if !h.isIn(x, c.echoes(x)) {
+			return fmt.Sprintf("%d %s", x.Status, h.missing())
 		}
 	}
 	return ""
@@ -180,8 +170,11 @@ func (c Claim) missesHead(x Exchange) string {
 
 // missesBody is Misses for the body. It returns "" for a body that abl cannot decode.
 func (c Claim) missesBody(x Exchange) string {
-	if c.json == nil && len(c.texts) == 0 {
+	switch {
+	case !c.ofBody():
 		return ""
+	case c.form.empty && x.Got.Bytes > 0:
+		return fmt.Sprintf("%d with a body", x.Status)
 	}
 	if len(x.Got.Begins) < int(min(x.Got.Bytes, maxBody)) { // the app sent too much at the same time
 		return fmt.Sprintf("%d with a body that abl could not keep, because too many were in transit", x.Status)
@@ -192,13 +185,21 @@ func (c Claim) missesBody(x Exchange) string {
 	}
 	echoes := c.echoes(x)
 	doc, isDoc := decode(body)
+	if c.form.json && !isDoc {
+		return fmt.Sprintf("%d without a JSON document", x.Status)
+	}
 	if c.json != nil && (!isDoc || !c.json.fits(doc, echoes, false)) {
 		return fmt.Sprintf("%d with a different body", x.Status)
 	}
 	for _, text := range c.texts {
-		text = text.fill(echoes)
-		if !text.isIn(string(body)) && !slices.ContainsFunc(readings(body), text.isIn) && !(isDoc && text.field(doc)) {
-			return fmt.Sprintf("%d with a body without %s", x.Status, text)
+		switch fits := text.fits(body, doc, isDoc, echoes); {
+		case fits:
+		case text.absent:
+			return fmt.Sprintf("%d with a body that has %s", x.Status, text.fill(echoes))
+		case text.whole && text.fill(echoes).isIn(string(body)):
+			return fmt.Sprintf("%d with a body that is not only %s", x.Status, text.fill(echoes))
+		default:
+			return fmt.Sprintf("%d with a body without %s", x.Status, text.fill(echoes))
 		}
 	}
 	return ""
@@ -245,15 +246,14 @@ func (x Exchange) Says(text string) bool {
 
 // Unread returns the reason why abl could not compare the body with the claim, "" if it could.
 func (c Claim) Unread(x Exchange) string {
-	if _, ok := x.content(); ok || c.json == nil && len(c.texts) == 0 {
+	if _, ok := x.content(); ok || c.json == nil && len(c.texts) == 0 && !c.form.json {
 		return ""
 	}
 	switch encoding := x.Header.Get("Content-Encoding"); {
 	case x.Method == http.MethodHead:
 		return "a response to HEAD has no body"
 	case stream.MatchString(x.Header.Get("Content-Type")):
-		in := func(w written) bool { return w.isIn(string(x.Got.Begins)) }
-		if c.json == nil && !slices.ContainsFunc(c.texts, func(w written) bool { return !in(w) }) {
+		if c.json == nil && !slices.ContainsFunc(c.texts, func(p bodyText) bool { return p.absent || !p.isIn(string(x.Got.Begins)) }) {
 			return ""
 		}
 		return "it is a stream"

@@ -57,7 +57,7 @@ func FuzzClaim(f *testing.F) {
 			status := s.low
 			x := Exchange{Method: c.requests[0].methods[0], Target: c.requests[0].path, Status: status, Header: http.Header{}, Got: Body{Bytes: int64(len(body)), Begins: []byte(body)}}
 			for _, h := range c.headers {
-				x.Header.Set(h.name, h.has)
+				x.Header.Set(h.name, h.value.text)
 			}
 			if c.Misses(x) != "" || len(c.statuses) > 1 || len(body) > keepBody {
 				continue

@@ -3,7 +3,6 @@ package witness
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 )
 
@@ -41,14 +40,20 @@ func (c Claim) Reading() (all Reading) {
 		}
 	}
 	for _, h := range c.headers {
-		all.Answer = append(all.Answer, strings.TrimSpace("header "+http.CanonicalHeaderKey(h.name)+" "+h.has))
+		all.Answer = append(all.Answer, h.String())
 	}
 	if c.json != nil {
 		is, open := c.json.reading("")
 		all.Answer, all.Open = append(all.Answer, is...), append(all.Open, open...)
 	}
 	for _, text := range c.texts {
-		all.Answer = append(all.Answer, "the text "+text.String())
+		all.Answer = append(all.Answer, text.reading())
+	}
+	if c.form.empty {
+		all.Answer = append(all.Answer, "no body")
+	}
+	if c.form.json {
+		all.Answer = append(all.Answer, "a JSON document")
 	}
 	return all
 }
@@ -72,6 +77,17 @@ func (r request) String() string {
 		text += ", without " + strings.Join(r.lacks, ", ")
 	}
 	return text
+}
+
+// reading describes the text.
+func (p bodyText) reading() string {
+	switch {
+	case p.absent:
+		return "not the text " + p.String()
+	case p.whole:
+		return "the body is " + p.String()
+	}
+	return "the text " + p.String()
 }
 
 // text returns the document as JSON, with an ellipsis for open values.

@@ -18,8 +18,12 @@ type request struct {
 	body     *shape   // the JSON body, nil for any
 	headers  []header // headers that the request has
 	lacks    []string // headers that the request does not have
+	words    sending  // what the words after the path say
 	rest     string   // text of the action after path and query
 }
+
+// header is a header of a request. has is a part of its value, "" for any value.
+type header struct{ name, has string }
 
 // segment is a part of a path between slashes.
 type segment struct {
@@ -153,6 +157,8 @@ func (r *request) readRest(above int) {
 	if m := namedQuery.FindStringSubmatch(rest); m != nil && len(r.query) == 0 {
 		r.query, _ = url.ParseQuery(m[1])
 	}
+	r.words = readSending(r.rest[:above]+rest, above)
+	r.words.token = r.words.token && len(r.lacks) == 0
 	r.more = letter.MatchString(sentHeader.ReplaceAllString(r.rest[:above]+rest, ""))
 }
 
@@ -161,7 +167,7 @@ func (r *request) readRest(above int) {
 func (r request) asked(x Exchange) (target, whole bool, rank int) {
 	values, rank, ok := r.hasPath(x)
 	target = ok && r.hasQuery(values, r.more)
-	return target, target && r.hasBody(x) && r.hasHeaders(x), rank
+	return target, target && r.hasBody(x) && r.hasHeaders(x) && r.words.fits(r, x), rank
 }
 
 // hasPath compares method and path. It returns the query of x.

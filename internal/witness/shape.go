@@ -12,12 +12,16 @@ import (
 // for keys without values, "…" for more keys or items.
 type shape struct {
 	any    bool     // any value
+	name   string   // placeholder that stands for the value: equal names mean equal values
+	key    string   // of the object that has the value
+	typed  string   // name of the type of an open value, "" for any
 	of     any      // a string, json.Number, bool or nil
 	vars   []string // variables of a string
 	echoed bool     // a string that the response repeats: tests may send another
 	fields []field  // fields of an object, nil for other types
 	items  []shape  // items of a list, nil for other types
 	more   bool     // the object or list contains an ellipsis
+	mixed  bool     // the items of the list may be in any order
 }
 
 type field struct {
@@ -41,7 +45,7 @@ func findDocument(text string, request bool) (body *shape, start, end int) {
 		}
 		r := shapeReader{rest: text[i : i+n]}
 		v, ok := r.value()
-		empty := request && (v.fields != nil && len(v.fields) == 0 || v.items != nil && len(v.items) == 0) && !v.more
+		empty := request && v.items != nil && len(v.items) == 0 && !v.more
 		if ok && r.rest == "" && (empty || !v.wording(text[:i])) {
 			body = &v
 		}
@@ -58,7 +62,7 @@ var beforeBare = regexp.MustCompile(`(?i)(?:^|\b[1-5]\d\d(?: ok| created)?:?|\b(
 func (v shape) wording(before string) bool {
 	bare := !slices.ContainsFunc(v.fields, func(f field) bool { return !f.bare })
 	words := len(v.items) > 0 && !slices.ContainsFunc(v.items, func(i shape) bool { return !i.any || i.of != nil })
-	return v.fields != nil && (len(v.fields) == 0 || bare && !beforeBare.MatchString(before)) || words && !v.more
+	return v.fields != nil && (len(v.fields) == 0 && v.more || len(v.fields) > 0 && bare && !beforeBare.MatchString(before)) || words && !v.more
 }
 
 // balanced returns the length of the document at the start of text, 0 if its last bracket is
@@ -134,7 +138,10 @@ func (r *shapeReader) value() (v shape, ok bool) {
 	}
 	word := r.match(bareWord)
 	if v.of, ok = decode([]byte(word)); !ok {
-		v = shape{any: true} // a placeholder: N, <id>, text
+		v = shape{any: true, name: placeholderName(word), typed: typeNames[word]} // N, <id>, text
+		if r.accept("[]") {                                                       // string[]
+			v = shape{items: []shape{v}, more: true}
+		}
 	}
 	return v, word != ""
 }
@@ -147,7 +154,9 @@ func (r *shapeReader) field() (f field, ok bool) {
 		f.key = r.match(bareKey)
 	}
 	if ok = f.key != ""; ok && r.accept(":") {
-		if f.bare = false; r.match(openValue) != "" {
+		f.bare = false
+		if name := r.match(openValue); name != "" {
+			f.name = placeholderName(name)
 			return f, true
 		}
 		f.shape, ok = r.value()
@@ -181,9 +190,33 @@ var (
 	capitals = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
 )
 
-// types are names of types. In a document with only such values, they mean any value.
-var types = strings.Fields("string number integer int float double boolean bool object array datetime timestamp " +
-	"uuid text date email url")
+// typeNames has the JSON type of each name of a type. In a document with only such names, they mean
+// any value of the type.
+var typeNames = map[string]string{
+	"string": "string", "text": "string", "uuid": "string", "email": "string", "url": "string",
+	"number": "number", "integer": "number", "int": "number", "float": "number", "double": "number",
+	"boolean": "boolean", "bool": "boolean", "object": "object", "array": "array",
+	"date": "", "datetime": "", "timestamp": "",
+}
+
+// hasType reports whether doc has the JSON type of the shape.
+func (v shape) hasType(doc any) (ok bool) {
+	switch v.typed {
+	case "string":
+		_, ok = doc.(string)
+	case "number":
+		_, ok = doc.(json.Number)
+	case "boolean":
+		_, ok = doc.(bool)
+	case "object":
+		_, ok = doc.(map[string]any)
+	case "array":
+		_, ok = doc.([]any)
+	default:
+		return true
+	}
+	return ok
+}
 
 // leaves calls do for each value that is neither an object nor a list, with its key or "".
 func (v *shape) leaves(key string, do func(key string, v *shape)) {
@@ -206,13 +239,20 @@ func (v *shape) opened(vars, ids []string) *shape {
 	}
 	schema := true
 	v.leaves("", func(_ string, leaf *shape) {
-		text, ok := leaf.of.(string)
-		schema = schema && (leaf.any || ok && slices.Contains(types, text))
+		text, _ := leaf.of.(string)
+		_, ok := typeNames[text]
+		schema = schema && (leaf.any || ok)
 	})
 	v.leaves("", func(key string, leaf *shape) {
+		leaf.key = key
 		switch of := leaf.of.(type) {
 		case string:
-			leaf.vars = vars
+			if schema {
+				leaf.typed = typeNames[of]
+			}
+			if leaf.vars = vars; (written{of, vars}).open() {
+				leaf.name = placeholderName(of)
+			}
 			leaf.any = leaf.any || schema || (written{of, vars}).open() || ownText.MatchString(of) || slices.Contains(ids, of) ||
 				ownID.MatchString(key) && !capitals.MatchString(of) || ownTime.MatchString(key) && date.MatchString(of)
 		case json.Number:
@@ -221,6 +261,20 @@ func (v *shape) opened(vars, ids []string) *shape {
 				long
 		}
 	})
+	return v
+}
+
+// unordered lets all lists of the document have their items in any order, if any is set.
+func (v *shape) unordered(any bool) *shape {
+	if v != nil && any {
+		v.mixed = true
+		for i := range v.fields {
+			v.fields[i].unordered(true)
+		}
+		for i := range v.items {
+			v.items[i].unordered(true)
+		}
+	}
 	return v
 }
 
@@ -234,14 +288,19 @@ func (v *shape) echo(answer func(text string) bool) {
 	}
 }
 
-// echoes returns the texts that doc has instead of the marked ones.
+// echoes returns the values that doc has instead of placeholders and marked texts.
 func (v shape) echoes(doc any) (all []echo) {
-	if text, ok := doc.(string); ok && v.echoed {
-		return []echo{{v.of.(string), text}}
+	switch text, ok := doc.(string); {
+	case ok && v.echoed:
+		return []echo{{written: v.of.(string), sent: text}}
+	case v.any && v.name != "":
+		return []echo{{written: v.name, open: true, key: v.key, sent: doc}}
 	}
 	object, _ := doc.(map[string]any)
 	for _, f := range v.fields {
-		all = append(all, f.echoes(object[f.key])...)
+		if value, has := object[f.key]; has {
+			all = append(all, f.echoes(value)...)
+		}
 	}
 	list, _ := doc.([]any)
 	for i, item := range v.items {
@@ -262,15 +321,15 @@ func (v shape) scalarFits(doc any, echoes []echo) bool {
 	return v.of == doc || number(v.of, doc)
 }
 
-// fits reports whether doc contains the shape. Unless exact is set, doc may have more keys and items, and
-// its items may be in another order.
+// fits reports whether doc contains the shape. Unless exact is set, doc may have more keys, and more
+// items between objects and before an ellipsis.
 func (v shape) fits(doc any, echoes []echo, exact bool) bool {
 	object, isObject := doc.(map[string]any)
-	list, isList := doc.([]any)
 	_, isText := doc.(string)
 	switch {
 	case v.any:
-		return true
+		return v.hasType(doc) &&
+			!slices.ContainsFunc(echoes, func(e echo) bool { return e.binds(v) && !e.equals(doc) })
 	case v.fields != nil:
 		unnamed := maps.Clone(object)
 		for _, f := range v.fields {
@@ -279,29 +338,58 @@ func (v shape) fits(doc any, echoes []echo, exact bool) bool {
 				return false
 			}
 		}
-		return isObject && (!exact || v.more || len(unnamed) == 0)
-	case v.items != nil && exact:
-		if !isList || len(list) < len(v.items) || len(list) > len(v.items) && !v.more {
-			return false
-		}
-		return slices.EqualFunc(v.items, list[:len(v.items)], func(item shape, has any) bool {
-			return item.fits(has, echoes, true)
-		})
+		return isObject && (!exact && len(v.fields) > 0 || v.more || len(unnamed) == 0)
 	case v.items != nil:
-		return isList && (len(v.items) > 0 || v.more || len(list) == 0) &&
-			!slices.ContainsFunc(v.items, func(item shape) bool {
-				return !slices.ContainsFunc(list, func(has any) bool { return item.fits(has, echoes, false) })
-			})
+		list, isList := doc.([]any)
+		return isList && v.listFits(list, echoes, exact)
 	case exact && v.echoed:
 		return isText
 	}
 	return v.scalarFits(doc, echoes)
 }
 
+// listFits compares a list. An item without a literal describes all items of doc.
+func (v shape) listFits(list []any, echoes []echo, exact bool) bool {
+	fits := func(item shape) func(any) bool {
+		return func(has any) bool { return item.fits(has, echoes, exact) }
+	}
+	literal := len(v.items) == 0
+	for _, item := range v.items {
+		item.leaves("", func(_ string, leaf *shape) { literal = literal || !leaf.any })
+	}
+	switch {
+	case len(v.items) == 1 && !literal && !exact:
+		other := slices.ContainsFunc(list, func(has any) bool { return !fits(v.items[0])(has) })
+		return !other && (len(list) > 0 || v.items[0].fields == nil)
+	case v.mixed:
+		return !slices.ContainsFunc(v.items, func(item shape) bool { return !slices.ContainsFunc(list, fits(item)) }) &&
+			(v.more || v.itemsMayFollow() || len(list) == len(v.items))
+	case !v.more && !v.itemsMayFollow() || exact:
+		return len(list) >= len(v.items) && (v.more || len(list) == len(v.items)) &&
+			slices.EqualFunc(v.items, list[:len(v.items)], func(item shape, has any) bool { return fits(item)(has) })
+	}
+	for _, item := range v.items { // in their order, possibly with others between them
+		i := slices.IndexFunc(list, fits(item))
+		if i < 0 {
+			return false
+		}
+		list = list[i+1:]
+	}
+	return true
+}
+
+// itemsMayFollow reports whether the list may have more items than the contract names: objects,
+// because other tests may have created some.
+func (v shape) itemsMayFollow() bool {
+	return slices.ContainsFunc(v.items, func(item shape) bool { return item.fields != nil })
+}
+
 // without removes the values of the shape from doc.
 func (v shape) without(doc any) any {
 	object, ok := doc.(map[string]any)
 	switch {
+	case ok && v.fields != nil && len(v.fields) == 0 && !v.more:
+		return map[string]any{"altered": true} // the contract names an empty object
 	case !ok && v.items != nil && len(v.items) == 0 && !v.more:
 		return []any{map[string]any{}} // the contract names an empty list
 	case !ok:

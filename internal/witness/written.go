@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // written is a text of a contract. Comparisons are literal except for the parts that the contract
@@ -78,10 +79,25 @@ func (w written) equals(value string) bool {
 	return value == w.text || p != nil && regexp.MustCompile(`^(?:`+p.String()+`)$`).MatchString(value)
 }
 
-// isIn reports whether body contains the text.
+// isIn reports whether body contains the text, not as a part of a longer word or number.
 func (w written) isIn(body string) bool {
 	p := w.pattern()
-	return strings.Contains(body, w.text) || p != nil && p.MatchString(body)
+	if p == nil {
+		p = regexp.MustCompile(regexp.QuoteMeta(w.text))
+	}
+	for from := 0; from <= len(body); {
+		m := p.FindStringIndex(body[from:])
+		if m == nil {
+			return false
+		}
+		start, end := from+m[0], from+m[1]
+		if !inWord(body, start) && !inWord(body, end) {
+			return true
+		}
+		_, n := utf8.DecodeRuneInString(body[start:])
+		from = start + max(1, n)
+	}
+	return false
 }
 
 // removeFrom removes the text from body.
@@ -95,18 +111,6 @@ func (w written) removeFrom(body string) string {
 // String returns the text in quotes, with ellipses for its open parts.
 func (w written) String() string {
 	return fmt.Sprintf("%q", w.openParts().ReplaceAllString(w.text, "…"))
-}
-
-// echo is a text that the contract's request and response have in common, and the text that was
-// sent instead.
-type echo struct{ written, sent string }
-
-// fill returns the text that the contract expects after a request fill these echoes.
-func (w written) fill(echoes []echo) written {
-	for _, e := range echoes {
-		w.text = strings.ReplaceAll(w.text, e.written, e.sent)
-	}
-	return w
 }
 
 // keyAndValue matches a field that is written as text: "total: 1".
@@ -141,12 +145,18 @@ func hasField(doc any, key string, value shape) bool {
 	return false
 }
 
+// digits matches a whole number. Large ones differ in digits that a float64 does not have.
+var digits = regexp.MustCompile(`^-?\d+$`)
+
 // number reports whether want and has are equal numbers.
 func number(want, has any) bool {
 	a, ok := want.(json.Number)
 	b, is := has.(json.Number)
 	if !ok || !is {
 		return false
+	}
+	if digits.MatchString(a.String()) && digits.MatchString(b.String()) {
+		return a == b
 	}
 	x, err := a.Float64()
 	y, failed := b.Float64()
