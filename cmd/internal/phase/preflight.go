@@ -16,6 +16,7 @@ import (
 	"abl/internal/hostfs"
 	"abl/internal/sandbox"
 	"abl/internal/spec"
+	"abl/internal/state"
 	"abl/internal/testing/failpoint"
 	"abl/orchestrator"
 	"abl/roles"
@@ -76,25 +77,41 @@ func unchanged(was, is os.FileInfo) bool {
 	return os.SameFile(was, is) && was.ModTime().Equal(is.ModTime())
 }
 
-// askedOf returns how the user runs a phase, with a hash of the settings whose change begins a new round.
-// Budgets, prices, notifications and publishing are not among them.
+// askedOf returns how the user runs a phase.
 func askedOf(s project.Folder, again bool) orchestrator.Asked {
+	files, err := config.Load(s.Paths.Root, os.LookupEnv, nil)
+	if err != nil { // the settings are valid only with flags
+		files = s.Conf
+	}
 	conf := s.Conf.Config
+	conf.Remote = files.Remote // --remote does not change what a round does
+	without, err1 := settingsHash(s.Paths, files.Config)
+	with, err2 := settingsHash(s.Paths, conf)
+	asked := orchestrator.Asked{Again: again, Settings: without}
+	switch {
+	case errors.Join(err1, err2) != nil: // reading the prompts reports the error
+		asked.Settings = ""
+	case with != without:
+		asked.Settings += "+" + with
+	}
+	return asked
+}
+
+// settingsHash returns a hash of settings, prompts and description, whose change begins a new round. Budgets,
+// prices, notifications and publishing are not part of it.
+func settingsHash(p state.Project, conf config.Config) (string, error) {
 	conf.Budget, conf.Prices, conf.Notify, conf.Publish = config.Budget{}, config.Prices{}, config.Notify{}, config.Publish{}
 	h := sha256.New()
 	data, err := json.Marshal(conf)
 	fmt.Fprintf(h, "%s\n", data)
-	for _, path := range []string{s.Paths.Prompt(roles.Builder.Name), s.Paths.Prompt(roles.Verifier.Name), s.Paths.Description()} {
-		text, rerr := hostfs.Read(s.Paths.Root, s.Paths.Rel(path), spec.MaxBytes)
+	for _, path := range []string{p.Prompt(roles.Builder.Name), p.Prompt(roles.Verifier.Name), p.Description()} {
+		text, rerr := hostfs.Read(p.Root, p.Rel(path), spec.MaxBytes)
 		if !errors.Is(rerr, hostfs.ErrAbsent) {
 			err = errors.Join(err, rerr)
 		}
 		fmt.Fprintf(h, "%d %s\n", len(text), text)
 	}
-	if err != nil { // reading the prompts reports the error
-		return orchestrator.Asked{Again: again}
-	}
-	return orchestrator.Asked{Again: again, Settings: hex.EncodeToString(h.Sum(nil))}
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // checkKeys returns an error if a player has no key, or an invalid address of its provider.

@@ -3,9 +3,11 @@ package phase
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"abl/internal/config"
 	"abl/internal/state"
 )
 
@@ -43,6 +45,37 @@ func TestUnchanged(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			if got := unchanged(c.was, c.is); got != c.want {
 				t.Errorf("got %t, want %t", got, c.want)
+			}
+		})
+	}
+}
+
+// Flags that override settings are a part of their own, so that a later run without them is as before.
+func TestAskedOf(t *testing.T) {
+	s := adopted(t)
+	var err error
+	s.Conf, err = config.Load(s.Paths.Root, os.LookupEnv, nil)
+	must(t, err)
+	plain := askedOf(s.Folder, false).Settings
+	if plain == "" || strings.Contains(plain, "+") {
+		t.Fatalf("without flags: got %q, want one hash", plain)
+	}
+	for name, c := range map[string]struct {
+		flags func(*config.Config)
+		adds  bool
+	}{
+		"remote":     {func(c *config.Config) { c.Remote.Name = "other" }, false},
+		"budget":     {func(c *config.Config) { c.Budget.Phase.Tokens = 7 }, false},
+		"iterations": {func(c *config.Config) { c.Loop.MaxVerifierIterations = 9 }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conf := *s.Conf
+			c.flags(&conf.Config)
+			f := s.Folder
+			f.Conf = &conf
+			got := askedOf(f, false).Settings
+			if added := strings.HasPrefix(got, plain+"+"); added != c.adds || !added && got != plain {
+				t.Errorf("got %q, want %q, and flags: %t", got, plain, c.adds)
 			}
 		})
 	}
