@@ -45,6 +45,7 @@ func commitProject(t *testing.T, build string) *lab.Project {
 // refused host, with the line to add. The container is proven from both sides, like that of a
 // Builder.
 func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
+	lab.Long(t)
 	p := commitProject(t, "")
 	r := openRegistry(t, p, documentation)
 	p.Write("build.sh", strings.Replace(lab.File(t, "steps/builds-by-the-registry.sh"), "ADDRESS/", r.ip+"/", 1))

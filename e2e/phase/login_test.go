@@ -18,6 +18,7 @@ import (
 // abl uses the login of the user's Docker config, and BuildKit for the Dockerfile. If one is
 // missing, abl prints what to do.
 func TestPrivateRegistryAndBuildKit(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "")
 	lab.Egress(t)
 	r := lab.NewRegistry(t, "me", "my-password")

@@ -216,6 +216,7 @@ func TestMoveInBelow(t *testing.T) {
 // TestMoveInHostile clones, continues, publishes and pulls a hostile repository. abl runs nothing
 // that the repository names, and reports each such setting.
 func TestMoveInHostile(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "app: {command: npm start, port: 3000, ready: {path: /, timeout: 20s}}\n",
 		builds(must(0, "test -d deps/lib"), must(1, "test -e deps/lib/x"), must(1, "git status --porcelain | grep ."),
 			write("lib/word.mjs", "export const word = 'ok';\n")), verifies())

@@ -134,6 +134,7 @@ func TestCleanRemovesOrphans(t *testing.T) {
 // TestEarlierProjectOfTheDirectory checks that after git clean -ffdx, abl clean and the next run
 // remove the running agent of the directory's earlier project.
 func TestEarlierProjectOfTheDirectory(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp, builds(run("sleep 600")), verifies())
 	p.Git(".", "init", "-q")
 	p.Git(".", "add", "-A")

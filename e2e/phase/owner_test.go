@@ -120,6 +120,7 @@ func TestRootInProjectOfAnotherUser(t *testing.T) {
 // root in root's project: roles run as a separate user, and all files belong to root again
 // afterwards, or after a kill at the next command.
 func TestRootInItsOwnProject(t *testing.T) {
+	lab.Long(t)
 	waits := must(0, "until test -e /workspace/src/go; do sleep 0.02; done")
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), write("data/x", "x"), run("id -u"), run("id -g"),
 		run("ls -ldn .git . data"), waits), verifies())

@@ -179,6 +179,7 @@ func TestRegistryEgress(t *testing.T) {
 // The Builder reaches a mirror at a private address only if the entry of network.allow has
 // private: true, and other hosts there are refused.
 func TestPrivateMirror(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "")
 	r := openRegistry(t, p, private)
 	script(p, refusedAfter(run("curl -sS -k https://registry.example/private-mirror; curl -sS -k "+
