@@ -12,7 +12,7 @@ import (
 	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/internal/redact"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/call"
@@ -153,12 +153,12 @@ func TestRows(t *testing.T) {
 	if len(none) != 1 || none[0].Source != ledger.Nobody || none[0].Model != "m" || none[0].Total != nil || none[0].CostUSD != "" || none[0].Outcome != "crashed" || *none[0].DurationMS != 7 {
 		t.Errorf("without usage: %+v", none)
 	}
-	o.Usage = []agent.Usage{{Model: "a", Count: tokens.Count{Total: &n}}, {Model: "b"}}
+	o.Usage = []agent.Usage{{Model: "a", Count: usage.Count{Total: &n}}, {Model: "b"}}
 	two := Rows(2, 3, o)
 	if len(two) != 2 || two[0].Model != "a" || *two[0].Total != 5 || two[0].CostUSD != ledger.Unknown || two[1].CostUSD != "" || two[0].Source != ledger.CLI || two[1].Source != ledger.Nobody || two[0].Phase != "2" || two[0].Step != "3" || two[1].CallID != "k" {
 		t.Errorf("with two models: %+v", two)
 	}
-	o.Source, o.Usage = roles.CountedByGate, []agent.Usage{{Model: "a", Count: tokens.Count{Total: &n}}, {Part: true}}
+	o.Source, o.Usage = roles.CountedByGate, []agent.Usage{{Model: "a", Count: usage.Count{Total: &n}}, {Part: true}}
 	two = Rows(2, 3, o)
 	if len(two) != 2 || two[0].Source != ledger.Gateway || two[1].Source != ledger.Nobody || two[1].Model != "m" || two[1].CostUSD != ledger.Unknown {
 		t.Errorf("counted by the gateway, and a part not told: %+v", two)

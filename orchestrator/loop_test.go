@@ -18,7 +18,7 @@ import (
 	"abl/internal/outcome"
 	"abl/internal/state"
 	"abl/internal/testing/audittest"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/app"
@@ -143,7 +143,7 @@ func (w *world) Run(_ context.Context, j call.Job) (roles.Outcome, error) {
 		w.Fatalf("nobody expects a call %s", key)
 	}
 	n := int64(len(w.done))
-	o := roles.Outcome{Key: key, Role: j.Role.Name, Model: "m", Class: p.class, Reason: "why", Usage: []agent.Usage{{Model: "m", Count: tokens.Count{Total: &n}}}, Ended: time.Now(), Duration: p.took.Milliseconds(), Evidence: p.said}
+	o := roles.Outcome{Key: key, Role: j.Role.Name, Model: "m", Class: p.class, Reason: "why", Usage: []agent.Usage{{Model: "m", Count: usage.Count{Total: &n}}}, Ended: time.Now(), Duration: p.took.Milliseconds(), Evidence: p.said}
 	if p.report {
 		o.Report = "report.md"
 	}

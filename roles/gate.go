@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"abl/internal/outcome"
-	"abl/internal/prices"
 	"abl/internal/sandbox"
+	"abl/internal/usage"
 	"abl/roles/agent"
 )
 
@@ -30,7 +30,7 @@ type Gate interface {
 // model that have ended, in words.
 type Used struct {
 	Tokens   int64
-	USD      *prices.USD
+	USD      *usage.USD
 	AtLeast  bool
 	Signs    int64
 	Requests []string
@@ -61,8 +61,8 @@ type Traffic struct {
 // Charged is the part of a call that counts towards the budgets: the reported usage, and
 // estimates for requests without a report.
 type Charged struct {
-	Tokens int64       `json:"tokens"`
-	USD    *prices.USD `json:"usd"` // nil if a model without a price was used
+	Tokens int64      `json:"tokens"`
+	USD    *usage.USD `json:"usd"` // nil if a model without a price was used
 }
 
 // The sources of a call's token counts.

@@ -17,7 +17,7 @@ import (
 	"testing"
 
 	"abl/internal/gateway"
-	"abl/internal/prices"
+	"abl/internal/usage"
 )
 
 // newest is the content of the newest line of the log.
@@ -39,12 +39,12 @@ type newest struct {
 
 // dear returns a setup in which a million tokens cost ten dollars, with one limit.
 func dear(b gateway.Bound) func(*gateway.Setup) {
-	ten := 10 * prices.Dollar
-	price := &prices.Price{Rate: prices.Rate{Input: ten, Cached: ten, CacheWrite: ten, Output: ten, Thinking: ten}}
+	ten := 10 * usage.Dollar
+	price := &usage.Price{Rate: usage.Rate{Input: ten, Cached: ten, CacheWrite: ten, Output: ten, Thinking: ten}}
 	return func(s *gateway.Setup) {
 		s.Call.Budget.Bounds = []gateway.Bound{b}
 		for i := range s.Providers {
-			s.Providers[i].Prices = map[string]*prices.Price{"m": price}
+			s.Providers[i].Prices = map[string]*usage.Price{"m": price}
 		}
 	}
 }
@@ -146,7 +146,7 @@ func flood(t *testing.T, addr, request string, times int) {
 // Parallel requests start only while their maximums fit into a limit, so that it is exceeded by at
 // most one response. Waiting requests fail only when it is spent.
 func TestACapHoldsForParallelRequests(t *testing.T) {
-	one := prices.Dollar
+	one := usage.Dollar
 	for name, body := range map[string]string{
 		"with its maximum":  `{"generationConfig":{"maxOutputTokens":50000}}`,
 		"with no maximum":   `{}`,

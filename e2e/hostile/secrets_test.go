@@ -14,7 +14,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles/agent"
 )
 
@@ -189,6 +189,6 @@ func (s *scene) byGemini(role string, attacks []attack) agent.ScriptCall {
 	if role == "verifier" {
 		c = verifies(steps...)
 	}
-	c.Usage = []agent.ScriptUsage{{Model: "gemini-2.5-pro", Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+	c.Usage = []agent.ScriptUsage{{Model: "gemini-2.5-pro", Count: usage.Count{Input: &n, Candidates: &n, Total: &n}}}
 	return c
 }

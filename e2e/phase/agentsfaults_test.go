@@ -15,7 +15,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles/agent"
 )
 
@@ -269,7 +269,7 @@ func TestAgentsMeetFaults(t *testing.T) {
 			}
 			n := int64(1000)
 			b, v := builds(write("server.mjs", server)), verifies()
-			b.Usage = []agent.ScriptUsage{{Model: a.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+			b.Usage = []agent.ScriptUsage{{Model: a.model, Count: usage.Count{Input: &n, Candidates: &n, Total: &n}}}
 			v.Usage = b.Usage
 			p := newProject(t, "", b, v)
 			var fault atomic.Value

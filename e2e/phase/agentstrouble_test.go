@@ -9,7 +9,7 @@ import (
 	"abl/internal/state"
 	"abl/internal/testing/lab"
 	"abl/internal/testing/modelserver"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles/agent"
 )
 
@@ -25,7 +25,7 @@ func TestAgentsMeetTrouble(t *testing.T) {
 			n := int64(1000)
 			b := builds(gate(t, "one"), write("server.mjs", server))
 			v := verifies()
-			b.Usage = []agent.ScriptUsage{{Model: a.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+			b.Usage = []agent.ScriptUsage{{Model: a.model, Count: usage.Count{Input: &n, Candidates: &n, Total: &n}}}
 			v.Usage = b.Usage
 			p := newProject(t, "", b, v)
 			var hiccups atomic.Int64

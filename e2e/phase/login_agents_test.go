@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"abl/internal/testing/lab"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles/agent"
 )
 
@@ -93,7 +93,7 @@ func TestAgentsLogIn(t *testing.T) {
 			c.needed(t)
 			n := int64(100)
 			b, v := builds(write("server.mjs", server), run("env > env.txt")), verifies()
-			b.Usage = []agent.ScriptUsage{{Model: c.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+			b.Usage = []agent.ScriptUsage{{Model: c.model, Count: usage.Count{Input: &n, Candidates: &n, Total: &n}}}
 			v.Usage = b.Usage
 			p := newProject(t, "", b, v)
 			p.Write(".abl/config.yaml", replacing(replacing(scripted, "loop: {call_timeout: 6m, outage_budget: 0s}\n"),

@@ -13,7 +13,7 @@ import (
 	"abl/internal/gateway"
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles/agent"
 )
 
@@ -26,7 +26,7 @@ func withThousands(c agent.ScriptCall, n int64) agent.ScriptCall {
 	in, out, all := n*900, n*100, n*1000
 	c.Usage = []agent.ScriptUsage{{
 		Model: "gemini-3.8-flash",
-		Count: tokens.Count{Input: &in, Candidates: &out, Total: &all},
+		Count: usage.Count{Input: &in, Candidates: &out, Total: &all},
 	}}
 	return c
 }

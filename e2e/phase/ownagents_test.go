@@ -7,7 +7,7 @@ import (
 
 	"abl/internal/state"
 	"abl/internal/testing/lab"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles/agent"
 )
 
@@ -80,7 +80,7 @@ func TestAgentsByAPI(t *testing.T) {
 			a.needed(t)
 			n := int64(100)
 			b, v := builds(write("server.mjs", server), run("env > env.txt")), verifies()
-			b.Usage = []agent.ScriptUsage{{Model: a.model, Count: tokens.Count{Input: &n, Candidates: &n, Total: &n}}}
+			b.Usage = []agent.ScriptUsage{{Model: a.model, Count: usage.Count{Input: &n, Candidates: &n, Total: &n}}}
 			v.Usage = b.Usage
 			p := newProject(t, "", b, v)
 			a.serve(t, p, ".abl/scenario.yaml", nil)

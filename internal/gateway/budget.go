@@ -7,8 +7,7 @@ import (
 	"math"
 	"sync"
 
-	"abl/internal/prices"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 // Sum is the usage of a call so far. Every line of the log contains it, so the newest line is
@@ -18,28 +17,28 @@ type Sum struct {
 	Requests int64  `json:"requests"`        // that the provider may charge for
 	Unknown  int64  `json:"unknown"`         // of these, requests whose usage was not reported, or not all of it
 
-	Usage tokens.Count `json:"usage,omitzero"`     // reported for the other requests
-	Cost  *prices.USD  `json:"cost_usd,omitempty"` // of that usage; nil if the model has no price
-	Part  tokens.Count `json:"part,omitzero"`      // reported for the unknown ones
+	Usage usage.Count `json:"usage,omitzero"`     // reported for the other requests
+	Cost  *usage.USD  `json:"cost_usd,omitempty"` // of that usage; nil if the model has no price
+	Part  usage.Count `json:"part,omitzero"`      // reported for the unknown ones
 
 	// What the budgets count: the reported usage, and the reservation of an unknown request.
 	// The dollars are nil if a model without a price was asked.
-	Spent    int64       `json:"spent"`
-	SpentUSD *prices.USD `json:"spent_usd,omitempty"`
+	Spent    int64      `json:"spent"`
+	SpentUSD *usage.USD `json:"spent_usd,omitempty"`
 
-	UnderWay    int64      `json:"under_way,omitempty"` // requests that have not ended
-	Reserved    int64      `json:"reserved,omitempty"`  // for them, in tokens and dollars
-	ReservedUSD prices.USD `json:"reserved_usd,omitempty"`
+	UnderWay    int64     `json:"under_way,omitempty"` // requests that have not ended
+	Reserved    int64     `json:"reserved,omitempty"`  // for them, in tokens and dollars
+	ReservedUSD usage.USD `json:"reserved_usd,omitempty"`
 
 	Over string `json:"over,omitempty"` // why the gateway refused a request, if a bound was reached
 }
 
 // Most returns the most that the call can have used: the spent and the reserved amounts.
-func (s Sum) Most() (all int64, usd *prices.USD) {
+func (s Sum) Most() (all int64, usd *usage.USD) {
 	if s.SpentUSD != nil {
 		usd = new(s.SpentUSD.Plus(s.ReservedUSD))
 	}
-	return tokens.Plus(s.Spent, s.Reserved), usd
+	return usage.Plus(s.Spent, s.Reserved), usd
 }
 
 // budget keeps a call within its bounds. Each request reserves its own maximum before it begins, so
@@ -61,7 +60,7 @@ func newBudget(caps Budget) *budget {
 		turn:    make(chan struct{}, 1),
 		caps:    caps,
 		changed: make(chan struct{}),
-		sum:     Sum{SpentUSD: new(prices.USD)},
+		sum:     Sum{SpentUSD: new(usage.USD)},
 	}
 }
 
@@ -148,9 +147,9 @@ func (b *budget) fits(most amount) bool {
 // bill is the cost of one request.
 type bill struct {
 	charged amount // counted by the budgets
-	usage   tokens.Count
-	cost    *prices.USD // nil if it is unknown
-	whole   bool        // the usage is complete
+	usage   usage.Count
+	cost    *usage.USD // nil if it is unknown
+	whole   bool       // the usage is complete
 }
 
 // charge replaces a reservation with the bill, which is nil if the provider charges nothing. It
@@ -173,7 +172,7 @@ func (b *budget) charge(most amount, model string, paid *bill) Sum {
 			s.Part = s.Part.Add(paid.usage)
 		}
 		if paid.whole && paid.cost != nil {
-			s.Cost = new(cmp.Or(s.Cost, new(prices.USD)).Plus(*paid.cost))
+			s.Cost = new(cmp.Or(s.Cost, new(usage.USD)).Plus(*paid.cost))
 		}
 	}
 	b.wake()
@@ -211,17 +210,17 @@ func (b *budget) wake() {
 // amount is a use of a model in tokens and in dollars. The dollars are 0 if the model has no price.
 type amount struct {
 	tokens int64
-	usd    prices.USD
+	usd    usage.USD
 }
 
 // plus adds without an overflow.
 func (a amount) plus(b amount) amount {
-	return amount{tokens.Plus(a.tokens, b.tokens), a.usd.Plus(b.usd)}
+	return amount{usage.Plus(a.tokens, b.tokens), a.usd.Plus(b.usd)}
 }
 
 // tariff is the price of a request's model, nil if it is unknown.
 type tariff struct {
-	*prices.Price
+	*usage.Price
 	hour bool // the request may write to the provider's cache for an hour
 }
 
@@ -229,7 +228,7 @@ type tariff struct {
 // of text has at least one byte.
 func (t tariff) most(body int, answer int64) amount {
 	const largest = math.MaxInt64 >> 12 // prevents an overflow of sums
-	all := amount{tokens: min(tokens.Plus(int64(body), answer), largest)}
+	all := amount{tokens: min(usage.Plus(int64(body), answer), largest)}
 	if t.Price != nil {
 		all.usd = min(t.Most(int64(body), answer, t.hour), largest)
 	}
@@ -238,7 +237,7 @@ func (t tariff) most(body int, answer int64) amount {
 
 // charge returns the cost of a response: the reported usage, or if it is incomplete, at least the
 // maximum of the request. So a client saves nothing by leaving early.
-func (t tariff) charge(u tokens.Count, part bool, most amount) amount {
+func (t tariff) charge(u usage.Count, part bool, most amount) amount {
 	all, complete := u.All()
 	if !complete || part {
 		all = max(all, most.tokens)
@@ -255,7 +254,7 @@ func (t tariff) charge(u tokens.Count, part bool, most amount) amount {
 }
 
 // cost returns the price of a usage, nil if it is unknown.
-func (t tariff) cost(u tokens.Count) *prices.USD {
+func (t tariff) cost(u usage.Count) *usage.USD {
 	if t.Price == nil {
 		return nil
 	}

@@ -20,8 +20,7 @@ import (
 
 	"abl/internal/gateway/meter"
 	"abl/internal/outcome"
-	"abl/internal/prices"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 // server handles the requests of a role during one call.
@@ -54,8 +53,8 @@ type exchange struct {
 	r     *http.Request
 	begun time.Time
 	most  amount // the maximum cost
-	usage *tokens.Count
-	cost  *prices.USD
+	usage *usage.Count
+	cost  *usage.USD
 }
 
 // ServeHTTP handles one request and writes its line.
@@ -203,7 +202,7 @@ func (x *exchange) spend(body []byte) {
 	}
 	x.Spent = spent.Spent
 	if t.Price != nil {
-		x.ChargedUSD, x.SpentUSD = new(prices.USD), spent.SpentUSD
+		x.ChargedUSD, x.SpentUSD = new(usage.USD), spent.SpentUSD
 		if paid != nil {
 			x.ChargedUSD = &paid.charged.usd
 		}
@@ -279,27 +278,27 @@ func (x *exchange) ask(ctx context.Context, end context.CancelCauseFunc, body []
 
 // billed returns the bill of a relayed response.
 func (x *exchange) billed(body int, t tariff, status int, m *meter.Meter) *bill {
-	usage := m.Usage()
-	x.usage = &usage
+	used := m.Usage()
+	x.usage = &used
 	x.Finish, x.Calls = m.Finish(), m.Calls()
 	failed := status >= http.StatusBadRequest
 	// Gemini reports usage in every event, so the usage of a cut response is incomplete.
 	x.Part = x.provider.Kind == meter.Gemini && (x.Cut || !failed && x.Trouble != "") || !failed && x.endless(m)
 	if !x.Part && !x.route.Free {
-		x.cost = t.cost(usage)
+		x.cost = t.cost(used)
 	}
-	if failed && !usage.Known() && !meter.GaveUp(status) {
+	if failed && !used.Known() && !meter.GaveUp(status) {
 		return nil // providers do not charge for errors
 	}
 	most := x.most
-	if passed := t.most(body, m.Passed()); usage.Candidates == nil && usage.Total == nil {
+	if passed := t.most(body, m.Passed()); used.Candidates == nil && used.Total == nil {
 		most = amount{max(most.tokens, passed.tokens), max(most.usd, passed.usd)}
 	}
-	_, whole := usage.All()
+	_, whole := used.All()
 	if t.Price != nil {
 		whole = x.cost != nil
 	}
-	return &bill{t.charge(usage, x.Part, most), usage, x.cost, whole && !x.Part}
+	return &bill{t.charge(used, x.Part, most), used, x.cost, whole && !x.Part}
 }
 
 // request returns the request for the provider.

@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"abl/internal/outcome"
-	"abl/internal/prices"
 	"abl/internal/redact"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/internal/wording"
 )
 
@@ -28,9 +27,9 @@ type Entry struct {
 	Listen string   `json:"listen,omitempty"` // of the ready line
 	Req    *Request `json:"request,omitempty"`
 	// The usage of a request with a response; null for counts that the provider did not report.
-	Usage *tokens.Count `json:"usage,omitempty"`
+	Usage *usage.Count `json:"usage,omitempty"`
 	// The cost of that usage; missing if the usage or the price is unknown.
-	Cost *prices.USD `json:"cost_usd,omitempty"`
+	Cost *usage.USD `json:"cost_usd,omitempty"`
 
 	Sum *Sum `json:"sum,omitempty"` // so far
 
@@ -88,8 +87,8 @@ type Charge struct {
 	Spent   int64 `json:"spent"`
 
 	// In US dollars; missing if the model has no price.
-	ChargedUSD *prices.USD `json:"charged_usd,omitempty"`
-	SpentUSD   *prices.USD `json:"spent_usd,omitempty"`
+	ChargedUSD *usage.USD `json:"charged_usd,omitempty"`
+	SpentUSD   *usage.USD `json:"spent_usd,omitempty"`
 }
 
 // freeLines is the number of lines of each kind that a call can cause without a request to its

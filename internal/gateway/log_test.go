@@ -8,27 +8,27 @@ import (
 	"time"
 
 	"abl/internal/outcome"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 func TestLastTrouble(t *testing.T) {
 	n := int64(5)
 	at := 0
-	line := func(r Request, u *tokens.Count) Entry {
+	line := func(r Request, u *usage.Count) Entry {
 		at++
 		r.Class = "generate"
 		return Entry{Kind: Requested, Call: "c", At: fmt.Sprintf("2026-03-01T12:00:%02d.000Z", at), Reason: string(r.Trouble) + "!", Req: &r, Usage: u}
 	}
-	good := line(Request{Status: 200, Finish: "STOP"}, &tokens.Count{Total: &n})
-	rate := line(Request{Status: 429, Trouble: "rate", RetryMS: 30_000}, &tokens.Count{})
-	load := line(Request{Status: 503, Trouble: "away"}, &tokens.Count{})
-	odd := line(Request{Status: 400, Trouble: outcome.Failed}, &tokens.Count{})
+	good := line(Request{Status: 200, Finish: "STOP"}, &usage.Count{Total: &n})
+	rate := line(Request{Status: 429, Trouble: "rate", RetryMS: 30_000}, &usage.Count{})
+	load := line(Request{Status: 503, Trouble: "away"}, &usage.Count{})
+	odd := line(Request{Status: 400, Trouble: outcome.Failed}, &usage.Count{})
 	left := line(Request{Aborted: true}, nil)
-	cut := line(Request{Status: 200, Model: "m", Finish: "length"}, &tokens.Count{Total: &n})
-	aside := line(Request{Status: 200, Finish: "length", MaxTokens: 9}, &tokens.Count{Total: &n})
+	cut := line(Request{Status: 200, Model: "m", Finish: "length"}, &usage.Count{Total: &n})
+	aside := line(Request{Status: 200, Finish: "length", MaxTokens: 9}, &usage.Count{Total: &n})
 	denied := line(Request{Status: 403, Refused: true, Provider: "gemini"}, nil)
-	wrong := line(Request{Status: 200, Trouble: outcome.Unavailable}, &tokens.Count{})
-	long := line(Request{Status: 200}, &tokens.Count{})
+	wrong := line(Request{Status: 200, Trouble: outcome.Unavailable}, &usage.Count{})
+	long := line(Request{Status: 200}, &usage.Count{})
 	free := line(Request{Status: 500, Trouble: "away", Free: true}, nil)
 	over := line(Request{Status: 403, Refused: true, Over: true}, nil)
 	held := line(Request{Status: 403, Refused: true, Held: true}, nil)
@@ -36,17 +36,17 @@ func TestLastTrouble(t *testing.T) {
 	body := line(Request{Status: 413, Refused: true, Provider: "gemini"}, nil)
 	path := line(Request{Status: 404, Refused: true, Provider: "gemini"}, nil)
 	path.Req.Class = ""
-	title := line(Request{Status: 200, Finish: "STOP", Aside: true}, &tokens.Count{Total: &n})
-	noTitle := line(Request{Status: 503, Trouble: "away", Aside: true}, &tokens.Count{})
-	cutTitle := line(Request{Status: 200, Finish: "length", Aside: true}, &tokens.Count{Total: &n})
+	title := line(Request{Status: 200, Finish: "STOP", Aside: true}, &usage.Count{Total: &n})
+	noTitle := line(Request{Status: 503, Trouble: "away", Aside: true}, &usage.Count{})
+	cutTitle := line(Request{Status: 200, Finish: "length", Aside: true}, &usage.Count{Total: &n})
 	leftTitle := line(Request{Aborted: true, Aside: true}, nil)
 	deniedTitle := line(Request{Status: 403, Refused: true, Provider: "gemini", Aside: true}, nil)
-	leftAmid := line(Request{Status: 200, Aborted: true}, &tokens.Count{})
-	leftAtItsEnd := line(Request{Status: 200, Aborted: true, Finish: "STOP"}, &tokens.Count{})
-	leftCut := line(Request{Status: 200, Model: "m", Aborted: true, Finish: "length"}, &tokens.Count{})
-	wrongCall := line(Request{Status: 200, Model: "m", Finish: "MALFORMED_FUNCTION_CALL"}, &tokens.Count{})
-	large := line(Request{Status: 400, Trouble: outcome.TooLarge}, &tokens.Count{})
-	calls := line(Request{Status: 200, Finish: "tool_calls", Calls: true}, &tokens.Count{Total: &n})
+	leftAmid := line(Request{Status: 200, Aborted: true}, &usage.Count{})
+	leftAtItsEnd := line(Request{Status: 200, Aborted: true, Finish: "STOP"}, &usage.Count{})
+	leftCut := line(Request{Status: 200, Model: "m", Aborted: true, Finish: "length"}, &usage.Count{})
+	wrongCall := line(Request{Status: 200, Model: "m", Finish: "MALFORMED_FUNCTION_CALL"}, &usage.Count{})
+	large := line(Request{Status: 400, Trouble: outcome.TooLarge}, &usage.Count{})
+	calls := line(Request{Status: 200, Finish: "tool_calls", Calls: true}, &usage.Count{Total: &n})
 	other := load
 	other.Call = "d"
 	for _, c := range []struct {

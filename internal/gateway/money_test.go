@@ -8,12 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"abl/internal/prices"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
-func usd(text string) *prices.USD {
-	u, err := prices.Parse(text)
+func usd(text string) *usage.USD {
+	u, err := usage.ParseUSD(text)
 	if err != nil {
 		panic(err)
 	}
@@ -21,11 +20,11 @@ func usd(text string) *prices.USD {
 }
 
 // tenDollars is a price of ten dollars per million tokens, read or written.
-func tenDollars() *prices.Price {
-	ten := 10 * prices.Dollar
-	return &prices.Price{
-		Rate: prices.Rate{Input: ten, Cached: prices.Dollar, CacheWrite: 20 * prices.Dollar, Output: ten, Thinking: ten},
-		Long: []prices.Tier{{Above: 1000, Rate: prices.Rate{Input: 2 * ten, Output: 2 * ten, Thinking: 2 * ten}}},
+func tenDollars() *usage.Price {
+	ten := 10 * usage.Dollar
+	return &usage.Price{
+		Rate: usage.Rate{Input: ten, Cached: usage.Dollar, CacheWrite: 20 * usage.Dollar, Output: ten, Thinking: ten},
+		Long: []usage.Tier{{Above: 1000, Rate: usage.Rate{Input: 2 * ten, Output: 2 * ten, Thinking: 2 * ten}}},
 	}
 }
 
@@ -33,7 +32,7 @@ func tenDollars() *prices.Price {
 func priced(upstream string, bounds ...Bound) Setup {
 	s := setup(upstream)
 	for i := range s.Providers {
-		s.Providers[i].Prices = map[string]*prices.Price{"m1": tenDollars(), "m2": tenDollars()}
+		s.Providers[i].Prices = map[string]*usage.Price{"m1": tenDollars(), "m2": tenDollars()}
 	}
 	s.Call.Budget.Bounds = bounds
 	return s
@@ -97,22 +96,22 @@ func TestCharges(t *testing.T) {
 		t.Errorf("at most %+v", guess)
 	}
 	for name, c := range map[string]struct {
-		use  tokens.Count
+		use  usage.Count
 		part bool
 		by   tariff
 		want amount
 		cost string
 	}{
-		"cut-in-the-middle": {tokens.Count{Input: count(10), Candidates: count(1)}, true, known, guess, "0.00011"},
-		"told":              {tokens.Count{Input: count(100), Candidates: count(0), Total: count(100)}, false, known, amount{100, *usd("0.001")}, "0.001"},
-		"cached":            {tokens.Count{Input: count(100), Cached: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.0001")}, "0.0001"},
-		"written":           {tokens.Count{Input: count(100), Written: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.002")}, "0.002"},
-		"long":              {tokens.Count{Input: count(2000), Candidates: count(0)}, false, known, amount{2000, *usd("0.04")}, "0.04"},
-		"nothing-told":      {tokens.Count{}, false, known, guess, "-"},
-		"a-small-part":      {tokens.Count{Input: count(10)}, false, known, guess, "-"},
-		"a-large-part":      {tokens.Count{Input: count(10_000)}, false, known, amount{10_000, *usd("0.2")}, "-"},
-		"without-a-price":   {tokens.Count{Input: count(100), Candidates: count(0)}, false, unknown, amount{100, guess.usd}, "-"},
-		"a-total-no-more":   {tokens.Count{Total: count(5)}, false, known, amount{5, guess.usd}, "-"},
+		"cut-in-the-middle": {usage.Count{Input: count(10), Candidates: count(1)}, true, known, guess, "0.00011"},
+		"told":              {usage.Count{Input: count(100), Candidates: count(0), Total: count(100)}, false, known, amount{100, *usd("0.001")}, "0.001"},
+		"cached":            {usage.Count{Input: count(100), Cached: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.0001")}, "0.0001"},
+		"written":           {usage.Count{Input: count(100), Written: count(100), Candidates: count(0)}, false, known, amount{100, *usd("0.002")}, "0.002"},
+		"long":              {usage.Count{Input: count(2000), Candidates: count(0)}, false, known, amount{2000, *usd("0.04")}, "0.04"},
+		"nothing-told":      {usage.Count{}, false, known, guess, "-"},
+		"a-small-part":      {usage.Count{Input: count(10)}, false, known, guess, "-"},
+		"a-large-part":      {usage.Count{Input: count(10_000)}, false, known, amount{10_000, *usd("0.2")}, "-"},
+		"without-a-price":   {usage.Count{Input: count(100), Candidates: count(0)}, false, unknown, amount{100, guess.usd}, "-"},
+		"a-total-no-more":   {usage.Count{Total: count(5)}, false, known, amount{5, guess.usd}, "-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cost := "-"

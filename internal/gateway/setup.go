@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"abl/internal/gateway/meter"
-	"abl/internal/prices"
+	"abl/internal/usage"
 )
 
 // Secret is a text that fmt does not print.
@@ -70,11 +70,11 @@ type Budget struct {
 
 // Bound is a limit of this call, or of its phase or project.
 type Bound struct {
-	Of         string      `json:"of"` // what it limits: call, phase or project
-	Tokens     *int64      `json:"tokens,omitempty"`
-	USD        *prices.USD `json:"usd,omitempty"`
-	UsedTokens int64       `json:"used_tokens,omitempty"` // before this call
-	UsedUSD    prices.USD  `json:"used_usd,omitempty"`
+	Of         string     `json:"of"` // what it limits: call, phase or project
+	Tokens     *int64     `json:"tokens,omitempty"`
+	USD        *usage.USD `json:"usd,omitempty"`
+	UsedTokens int64      `json:"used_tokens,omitempty"` // before this call
+	UsedUSD    usage.USD  `json:"used_usd,omitempty"`
 }
 
 // Provider is an upstream and the requests that it may get.
@@ -94,7 +94,7 @@ type Provider struct {
 	Models []string          `json:"models"` // exact names
 
 	// Prices of models. A model without a price is metered, and refused under a budget in dollars.
-	Prices map[string]*prices.Price `json:"prices,omitempty"`
+	Prices map[string]*usage.Price `json:"prices,omitempty"`
 }
 
 // Limits bound the resources that a role can use in the gateway.

@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"testing"
 
-	"abl/internal/prices"
+	"abl/internal/usage"
 )
 
 // sonnet is the price of a model in US dollars per million tokens.
-func sonnet() *prices.Price {
-	return &prices.Price{Rate: prices.Rate{
+func sonnet() *usage.Price {
+	return &usage.Price{Rate: usage.Rate{
 		Input:          *usd("3"),
 		Cached:         *usd("0.3"),
 		CacheWrite:     *usd("3.75"),
@@ -188,7 +188,7 @@ func TestOddUsage(t *testing.T) {
 			u := serve(t, say(http.StatusOK, kind, c.answer))
 			s := setup(u.URL)
 			for i := range s.Providers {
-				s.Providers[i].Prices = map[string]*prices.Price{"m1": sonnet()}
+				s.Providers[i].Prices = map[string]*usage.Price{"m1": sonnet()}
 			}
 			r := start(t, s)
 			body := modelled
@@ -238,12 +238,12 @@ func TestAnHourOfCacheIsReserved(t *testing.T) {
 	}
 	u := serve(t, say(http.StatusOK, "application/json", `{"stop_reason":"end_turn","usage":{}}`))
 	s := setup(u.URL)
-	s.Providers[1].Prices = map[string]*prices.Price{"m1": sonnet()}
+	s.Providers[1].Prices = map[string]*usage.Price{"m1": sonnet()}
 	r := start(t, s)
 	body := `{"model":"m1","max_tokens":100,"system":[{"type":"text","text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}]}`
 	r.post(anthropicPath, body)
 	e := r.next(Requested)
-	if want := prices.USD(len(body))*6000 + 1_500_000; *e.Req.ChargedUSD != want {
+	if want := usage.USD(len(body))*6000 + 1_500_000; *e.Req.ChargedUSD != want {
 		t.Errorf("got %s USD charged, want %s", e.Req.ChargedUSD, want)
 	}
 }

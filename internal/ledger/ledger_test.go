@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"abl/internal/tokens"
-
 	"bytes"
 	"errors"
 	"fmt"
@@ -19,6 +17,8 @@ import (
 	"github.com/gocarina/gocsv"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"abl/internal/usage"
 )
 
 func n(v int64) *int64 { return &v }
@@ -27,7 +27,7 @@ func n(v int64) *int64 { return &v }
 func sample(call, model string) Row {
 	return Row{
 		Timestamp: "2026-11-21T10:00:00Z", Phase: "1", Step: "2", Role: "builder", Model: model,
-		Count:     tokens.Count{Input: n(100), Candidates: n(20), Cached: n(0), Total: n(120)},
+		Count:     usage.Count{Input: n(100), Candidates: n(20), Cached: n(0), Total: n(120)},
 		SessionID: "s1", CostUSD: Unknown, Source: CLI, CallID: call, Agent: "gemini", DurationMS: n(1500), Outcome: "done",
 	}
 }
@@ -333,7 +333,7 @@ func TestCost(t *testing.T) {
 		row  Row
 		want string
 	}{
-		{Row{}, ""}, {Row{Count: tokens.Count{Input: n(0), Total: n(0)}}, ""}, {Row{Count: tokens.Count{Total: n(1)}}, Unknown}, {Row{Count: tokens.Count{Thoughts: n(3)}}, Unknown},
+		{Row{}, ""}, {Row{Count: usage.Count{Input: n(0), Total: n(0)}}, ""}, {Row{Count: usage.Count{Total: n(1)}}, Unknown}, {Row{Count: usage.Count{Thoughts: n(3)}}, Unknown},
 	} {
 		if got := Cost(c.row); got != c.want {
 			t.Errorf("%+v costs %q, want %q", c.row, got, c.want)
@@ -435,9 +435,9 @@ func TestFirstFormat(t *testing.T) {
 	}
 	first, second, third := at("12:00:00"), at("12:10:00"), at("12:20:00")
 	first.Role, first.Model, first.SessionID, first.CostUSD, first.Source, first.CallID = "builder", "gemini-2.5-pro", "s1", "0.1", Gateway, "p1-build-1.1"
-	first.Count = tokens.Count{Input: n(100000), Candidates: n(20000), Cached: n(50000), Total: n(120000), Thoughts: n(300), Tool: n(0)}
+	first.Count = usage.Count{Input: n(100000), Candidates: n(20000), Cached: n(50000), Total: n(120000), Thoughts: n(300), Tool: n(0)}
 	second.Role, second.Model, second.CostUSD, second.Source, second.CallID = "verifier", "gemini-2.5-pro, tuned", Unknown, CLI, "p1-verify-1.1"
-	second.Count = tokens.Count{Input: n(100000), Candidates: n(20000), Total: n(120000)}
+	second.Count = usage.Count{Input: n(100000), Candidates: n(20000), Total: n(120000)}
 	third.Step, third.Role, third.Model, third.Source, third.CallID = "2", "builder", "=m", Nobody, "p1-build-2.1"
 	third.DurationMS, third.Outcome = n(5), "interrupted"
 	if diff := cmp.Diff([]Row{first, second, third}, rows); diff != "" || len(bad) > 0 {

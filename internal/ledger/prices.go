@@ -9,8 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"abl/internal/prices"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/internal/yamlfile"
 )
 
@@ -26,7 +25,7 @@ type Prices struct {
 // period is a price from a date on.
 type period struct {
 	from time.Time // zero for no start date
-	prices.Price
+	usage.Price
 }
 
 // DefaultPrices returns abl's own list.
@@ -34,18 +33,18 @@ func DefaultPrices() (Prices, error) { return ParsePrices("abl's own prices.yaml
 
 // At returns the price of a model at a time, and false if it has none. Names must match exactly,
 // because a dated or renamed model may have another price.
-func (l Prices) At(model string, when time.Time) (prices.Price, bool) {
+func (l Prices) At(model string, when time.Time) (usage.Price, bool) {
 	periods := l.models[model]
 	for i := len(periods) - 1; i >= 0; i-- {
 		if !when.UTC().Before(periods[i].from) {
 			return periods[i].Price, true
 		}
 	}
-	return prices.Price{}, false
+	return usage.Price{}, false
 }
 
 // Cost returns the cost of tokens of a model at a time, and false if it is unknown.
-func (l Prices) Cost(model string, when time.Time, c tokens.Count) (prices.USD, bool) {
+func (l Prices) Cost(model string, when time.Time, c usage.Count) (usage.USD, bool) {
 	price, known := l.At(model, when)
 	if !known {
 		return 0, false
@@ -55,7 +54,7 @@ func (l Prices) Cost(model string, when time.Time, c tokens.Count) (prices.USD, 
 
 // CostOf returns the cost of a row: the cost in the row, or the cost by the prices of its day. A price
 // that was added later counts too. It returns false if the cost is unknown.
-func (l Prices) CostOf(r Row) (prices.USD, bool) {
+func (l Prices) CostOf(r Row) (usage.USD, bool) {
 	if usd, known := r.Cost(); known || r.Source == Nobody {
 		return usd, known
 	}
@@ -162,16 +161,16 @@ type further struct {
 // rates are the prices of a rate in US dollars per million tokens. nil means not given, because 0
 // must be explicit.
 type rates struct {
-	Input      *prices.USD `yaml:"input"`
-	Cached     *prices.USD `yaml:"cached"`
-	CacheWrite *prices.USD `yaml:"cache_write"`
-	WriteHour  *prices.USD `yaml:"cache_write_1h"`
-	Output     *prices.USD `yaml:"output"`
-	Thinking   *prices.USD `yaml:"thinking"`
+	Input      *usage.USD `yaml:"input"`
+	Cached     *usage.USD `yaml:"cached"`
+	CacheWrite *usage.USD `yaml:"cache_write"`
+	WriteHour  *usage.USD `yaml:"cache_write_1h"`
+	Output     *usage.USD `yaml:"output"`
+	Thinking   *usage.USD `yaml:"thinking"`
 }
 
 // price checks the price and fills in defaults.
-func (w written) price() (p prices.Price, err error) {
+func (w written) price() (p usage.Price, err error) {
 	if p.Rate, err = w.rate(); err != nil {
 		return p, err
 	}
@@ -185,7 +184,7 @@ func (w written) price() (p prices.Price, err error) {
 		if err != nil {
 			return p, fmt.Errorf("long: %w", err)
 		}
-		p.Long = append(p.Long, prices.Tier{Above: l.Above, Rate: r})
+		p.Long = append(p.Long, usage.Tier{Above: l.Above, Rate: r})
 	}
 	return p, nil
 }
@@ -196,14 +195,14 @@ const hourFactor = 2
 
 // rate fills in missing rates. Parts of the prompt have the rate of the prompt, except for cache
 // writes for an hour, and thoughts have the rate of the response.
-func (r rates) rate() (prices.Rate, error) {
+func (r rates) rate() (usage.Rate, error) {
 	switch {
 	case r.Input == nil:
-		return prices.Rate{}, errors.New("input is missing, the price of a million prompt tokens")
+		return usage.Rate{}, errors.New("input is missing, the price of a million prompt tokens")
 	case r.Output == nil:
-		return prices.Rate{}, errors.New("output is missing, the price of a million response tokens")
+		return usage.Rate{}, errors.New("output is missing, the price of a million response tokens")
 	}
-	return prices.Rate{
+	return usage.Rate{
 		Input:          *r.Input,
 		Cached:         *cmp.Or(r.Cached, r.Input),
 		CacheWrite:     *cmp.Or(r.CacheWrite, r.Input),

@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"abl/internal/prices"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 func on(t *testing.T, day string) time.Time {
@@ -39,23 +38,23 @@ func TestOwnList(t *testing.T) {
 	million := n(1_000_000)
 	for _, c := range []struct {
 		model, day string
-		use        tokens.Count
+		use        usage.Count
 		want       string
 	}{
-		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(100_000), Candidates: n(1000), Thoughts: n(500)}, "0.14"},
-		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(100_000), Cached: n(80_000), Candidates: n(1000)}, "0.045"},
-		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(200_000), Candidates: n(0)}, "0.25"},
-		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(200_001), Candidates: n(0)}, "0.5000025"},
-		{"gemini-2.5-pro", "2026-11-22", tokens.Count{Input: n(400_000), Cached: n(400_000), Candidates: n(10_000), Thoughts: n(10_000)}, "0.4"},
-		{"gemini-2.5-flash", "2026-11-22", tokens.Count{Input: n(10), Tool: n(90), Candidates: n(0)}, "0.00003"},
-		{"gemini-3.8-flash", "2026-12-31", tokens.Count{Input: million, Candidates: n(0)}, "0.75"},
-		{"gemini-3.8-flash", "2027-01-01", tokens.Count{Input: million, Candidates: n(0)}, "1.5"},
-		{"claude-opus-5-5", "2026-11-22", tokens.Count{Input: million, Cached: n(500_000), Written: n(250_000), Candidates: n(100_000)}, "4.35"},
-		{"claude-opus-5-5", "2026-11-22", tokens.Count{Input: million, Written: n(500_000), WrittenHour: n(250_000), Candidates: n(0)}, "5.25"},
-		{"claude-opus-5-5", "2026-11-22", tokens.Count{Input: million, Written: n(500_000), WrittenHour: n(900_000), Candidates: n(0)}, "6"},
-		{"claude-sonnet-5-5", "2026-10-06", tokens.Count{Input: million, Cached: million, Candidates: n(0)}, "0.2"},
-		{"claude-sonnet-5-5", "2026-10-07", tokens.Count{Input: million, Cached: million, Candidates: n(0)}, "0.1"},
-		{"gpt-5.3-codex", "2026-11-22", tokens.Count{Input: million, Cached: n(0), Candidates: million}, "15.75"},
+		{"gemini-2.5-pro", "2026-11-22", usage.Count{Input: n(100_000), Candidates: n(1000), Thoughts: n(500)}, "0.14"},
+		{"gemini-2.5-pro", "2026-11-22", usage.Count{Input: n(100_000), Cached: n(80_000), Candidates: n(1000)}, "0.045"},
+		{"gemini-2.5-pro", "2026-11-22", usage.Count{Input: n(200_000), Candidates: n(0)}, "0.25"},
+		{"gemini-2.5-pro", "2026-11-22", usage.Count{Input: n(200_001), Candidates: n(0)}, "0.5000025"},
+		{"gemini-2.5-pro", "2026-11-22", usage.Count{Input: n(400_000), Cached: n(400_000), Candidates: n(10_000), Thoughts: n(10_000)}, "0.4"},
+		{"gemini-2.5-flash", "2026-11-22", usage.Count{Input: n(10), Tool: n(90), Candidates: n(0)}, "0.00003"},
+		{"gemini-3.8-flash", "2026-12-31", usage.Count{Input: million, Candidates: n(0)}, "0.75"},
+		{"gemini-3.8-flash", "2027-01-01", usage.Count{Input: million, Candidates: n(0)}, "1.5"},
+		{"claude-opus-5-5", "2026-11-22", usage.Count{Input: million, Cached: n(500_000), Written: n(250_000), Candidates: n(100_000)}, "4.35"},
+		{"claude-opus-5-5", "2026-11-22", usage.Count{Input: million, Written: n(500_000), WrittenHour: n(250_000), Candidates: n(0)}, "5.25"},
+		{"claude-opus-5-5", "2026-11-22", usage.Count{Input: million, Written: n(500_000), WrittenHour: n(900_000), Candidates: n(0)}, "6"},
+		{"claude-sonnet-5-5", "2026-10-06", usage.Count{Input: million, Cached: million, Candidates: n(0)}, "0.2"},
+		{"claude-sonnet-5-5", "2026-10-07", usage.Count{Input: million, Cached: million, Candidates: n(0)}, "0.1"},
+		{"gpt-5.3-codex", "2026-11-22", usage.Count{Input: million, Cached: n(0), Candidates: million}, "15.75"},
 	} {
 		p, ok := all.At(c.model, on(t, c.day))
 		got, known := p.OfRequest(c.use)
@@ -102,7 +101,7 @@ func TestOwnPricesCoverTheList(t *testing.T) {
 	}
 	all := base.With(own)
 	b, _ := all.At("b", time.Now())
-	if _, a := all.At("a", time.Now()); !a || b.Input != prices.Dollar/2 || b.Thinking != 9*prices.Dollar || all.Date != base.Date || len(base.models) != 2 {
+	if _, a := all.At("a", time.Now()); !a || b.Input != usage.Dollar/2 || b.Thinking != 9*usage.Dollar || all.Date != base.Date || len(base.models) != 2 {
 		t.Errorf("%+v, %v", b, all.models)
 	}
 	if _, err := OwnPrice("b", map[string]any{"input": 1.0}); err == nil || err.Error() != "output is missing, the price of a million response tokens" {
@@ -115,7 +114,7 @@ func TestOwnPricesCoverTheList(t *testing.T) {
 
 func TestCostOf(t *testing.T) {
 	all := list(t, "models: {m: {input: 2, output: 8}}")
-	million := tokens.Count{Input: n(1_000_000), Candidates: n(0)}
+	million := usage.Count{Input: n(1_000_000), Candidates: n(0)}
 	for name, c := range map[string]struct {
 		row  Row
 		want string

@@ -16,9 +16,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"abl/internal/prices"
 	"abl/internal/redact"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 
 	"github.com/gocarina/gocsv"
 )
@@ -37,7 +36,7 @@ type Row struct {
 	Step      string `csv:"step"`
 	Role      string `csv:"role"`
 	Model     string `csv:"model"`
-	tokens.Count
+	usage.Count
 	SessionID string `csv:"session_id"`
 	// CostUSD is a decimal, Unknown if the tokens have no price, Subscription, or "" without
 	// tokens.
@@ -94,11 +93,11 @@ func (r Row) When() time.Time {
 
 // Cost returns the cost of the row, and false if it is unknown. A row without tokens costs nothing,
 // and so does a subscription.
-func (r Row) Cost() (prices.USD, bool) {
+func (r Row) Cost() (usage.USD, bool) {
 	if r.CostUSD == Subscription {
 		return 0, true
 	}
-	if usd, err := prices.Parse(strings.TrimSpace(r.CostUSD)); err == nil {
+	if usd, err := usage.ParseUSD(strings.TrimSpace(r.CostUSD)); err == nil {
 		return usd, true
 	}
 	return 0, r.CostUSD == "" && r.Source != Nobody && r.Total != nil && *r.Total == 0

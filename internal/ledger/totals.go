@@ -7,8 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"abl/internal/prices"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 // Counter adds up numbers of which some may be unknown. It never treats an unknown number as 0.
@@ -22,7 +21,7 @@ func (c *Counter) add(n *int64, whole bool) {
 		c.Missing++
 	}
 	if n != nil {
-		c.Known = tokens.Plus(c.Known, *n)
+		c.Known = usage.Plus(c.Known, *n)
 	}
 }
 
@@ -58,9 +57,9 @@ type Sum struct {
 
 // Money adds up amounts in US dollars of which some may be unknown.
 type Money struct {
-	Known   prices.USD `json:"known"`                  // sum of the rows with a price
-	Missing int        `json:"missing"`                // number of rows without one
-	Plan    int        `json:"subscription,omitempty"` // number of rows that a subscription covers
+	Known   usage.USD `json:"known"`                  // sum of the rows with a price
+	Missing int       `json:"missing"`                // number of rows without one
+	Plan    int       `json:"subscription,omitempty"` // number of rows that a subscription covers
 }
 
 // Amount returns the known sum with its unit.
@@ -105,13 +104,13 @@ func (s Sum) shared() Sum {
 	return s
 }
 
-// counters returns the counters in the order of tokens.Count.Numbers.
+// counters returns the counters in the order of usage.Count.Numbers.
 func (s *Sum) counters() []*Counter {
 	return []*Counter{&s.Input, &s.Cached, &s.Candidates, &s.Thoughts, &s.Tool, &s.Total}
 }
 
 // add adds a row and its cost.
-func (s *Sum) add(r Row, usd prices.USD, priced bool) {
+func (s *Sum) add(r Row, usd usage.USD, priced bool) {
 	if priced {
 		s.Cost.Known = s.Cost.Known.Plus(usd)
 	} else {
@@ -165,7 +164,7 @@ type Group struct {
 
 // Totals adds up rows as a whole and by group.
 type Totals struct {
-	Price  func(Row) (prices.USD, bool) // cost of a row; nil means Row.Cost
+	Price  func(Row) (usage.USD, bool) // cost of a row; nil means Row.Cost
 	all    Sum
 	groups map[By]map[string]Sum
 }

@@ -15,19 +15,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"abl/internal/redact"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 func TestTable(t *testing.T) {
 	rows := []Row{
 		{
 			Phase: "10", Step: "1", Role: "builder", Model: "m", Agent: "gemini", Timestamp: "2026-11-21T10:00:00Z",
-			Count:   tokens.Count{Input: n(100), Cached: n(40), Candidates: n(20), Thoughts: n(5), Tool: n(0), Total: n(125)},
+			Count:   usage.Count{Input: n(100), Cached: n(40), Candidates: n(20), Thoughts: n(5), Tool: n(0), Total: n(125)},
 			CostUSD: "0.0125",
 		},
 		{
 			Phase: "2", Step: "3", Role: "verifier", Model: "m", Agent: "gemini", Timestamp: "2026-11-22T10:00:00Z",
-			Count: tokens.Count{Input: n(7), Total: n(9)},
+			Count: usage.Count{Input: n(7), Total: n(9)},
 		},
 		{Phase: "2", Step: "3", Role: "verifier", Model: "\x1b[31mred", Timestamp: "soon"},
 	}
@@ -101,8 +101,8 @@ func TestCounterNeverHidesWhatIsMissing(t *testing.T) {
 // A row with incomplete counts makes every sum incomplete.
 func TestAPartIsNeverTheWhole(t *testing.T) {
 	var totals Totals
-	totals.Add(Row{Phase: "1", Source: Gateway, Count: tokens.Count{Input: n(5), Candidates: n(5), Total: n(10)}, CostUSD: "1"})
-	totals.Add(Row{Phase: "1", Source: Nobody, Count: tokens.Count{Input: n(2), Total: n(2)}, CostUSD: Unknown})
+	totals.Add(Row{Phase: "1", Source: Gateway, Count: usage.Count{Input: n(5), Candidates: n(5), Total: n(10)}, CostUSD: "1"})
+	totals.Add(Row{Phase: "1", Source: Nobody, Count: usage.Count{Input: n(2), Total: n(2)}, CostUSD: Unknown})
 	got := totals.Account().All
 	if text := fmt.Sprint(got.Input, got.Candidates, got.Total, got.Cost, got.Unknown); text != "7+? 5+? 12+? 1.00+? 0" {
 		t.Errorf("got %s, want 7+? 5+? 12+? 1.00+? 0", text)
@@ -112,7 +112,7 @@ func TestAPartIsNeverTheWhole(t *testing.T) {
 // A subscription costs no dollars, and its tokens are added up. Costs of other rows stay visible.
 func TestTotalsOfASubscription(t *testing.T) {
 	row := func(cost, source string) Row {
-		return Row{Phase: "1", Source: source, Count: tokens.Count{Input: n(10), Candidates: n(2), Total: n(12)}, CostUSD: cost}
+		return Row{Phase: "1", Source: source, Count: usage.Count{Input: n(10), Candidates: n(2), Total: n(12)}, CostUSD: cost}
 	}
 	plan := row(Subscription, Gateway)
 	for _, c := range []struct {
@@ -148,7 +148,7 @@ func TestTotalsOfASubscription(t *testing.T) {
 
 func TestTotalsJSON(t *testing.T) {
 	var totals Totals
-	totals.Add(Row{Phase: "1", Timestamp: "2026-11-21T10:00:00Z", Count: tokens.Count{Total: n(5)}})
+	totals.Add(Row{Phase: "1", Timestamp: "2026-11-21T10:00:00Z", Count: usage.Count{Total: n(5)}})
 	data, err := json.Marshal(totals.Account())
 	if err != nil {
 		t.Fatal(err)

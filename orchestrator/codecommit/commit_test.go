@@ -16,7 +16,7 @@ import (
 	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/internal/redact"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/orchestrator/codecommit"
 	"abl/roles/environment"
 	"abl/roles/model"
@@ -42,7 +42,7 @@ const secret = "sk-of-the-lab-12zz"
 
 func says(text string) model.Answer {
 	n := int64(10)
-	return model.Answer{Text: text, Finish: model.Whole, Body: []byte(`{"said":"` + secret + `"}`), Model: "fake", Tries: 1, Usage: tokens.Count{Total: &n}}
+	return model.Answer{Text: text, Finish: model.Whole, Body: []byte(`{"said":"` + secret + `"}`), Model: "fake", Tries: 1, Usage: usage.Count{Total: &n}}
 }
 
 func newLab(t *testing.T, protocol string, files map[string]string) *lab {
@@ -197,11 +197,11 @@ func TestGreenAtOnce(t *testing.T) {
 // The cost of a question is partly unknown if the provider may charge for a try without a response.
 func TestLostTriesAreUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
-		usage tokens.Count
+		usage usage.Count
 		want  string
 	}{
-		"before an answer": {tokens.Count{Total: new(int64(10))}, ",fake,,,,10,,,,unknown,api, ,fake,,,,,,,,unknown,none,"},
-		"and no answer":    {tokens.Count{}, ",fake,,,,,,,,unknown,none,"},
+		"before an answer": {usage.Count{Total: new(int64(10))}, ",fake,,,,10,,,,unknown,api, ,fake,,,,,,,,unknown,none,"},
+		"and no answer":    {usage.Count{}, ",fake,,,,,,,,unknown,none,"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t, codecommit.V2, nil)

@@ -19,7 +19,7 @@ import (
 	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/internal/redact"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/internal/wording"
 	"abl/roles/environment"
 	"abl/roles/model"
@@ -333,7 +333,7 @@ func (r *Run) enter(name string, a model.Answer, err error, took time.Duration) 
 	row.CostUSD = ledger.Cost(row)
 	rows := []ledger.Row{row}
 	if a.Lost {
-		row.Source, row.Count, row.CostUSD = ledger.Nobody, tokens.Count{}, ledger.Unknown
+		row.Source, row.Count, row.CostUSD = ledger.Nobody, usage.Count{}, ledger.Unknown
 		rows = append(slices.DeleteFunc(rows, func(r ledger.Row) bool { return r.Source == row.Source }), row)
 	}
 	return r.Book.Append(rows)

@@ -16,8 +16,7 @@ import (
 	"abl/internal/audit"
 	"abl/internal/failedspecs"
 	"abl/internal/ledger"
-	"abl/internal/prices"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/internal/witness"
 	"abl/roles/agent"
 )
@@ -33,14 +32,14 @@ func rendered(t testing.TB, p Page) []byte {
 }
 
 // figures returns the tokens of a row; a negative number means unknown.
-func figures(input, cached, candidates, thoughts int64) tokens.Count {
+func figures(input, cached, candidates, thoughts int64) usage.Count {
 	count := func(n int64) *int64 {
 		if n < 0 {
 			return nil
 		}
 		return &n
 	}
-	c := tokens.Count{Input: count(input), Cached: count(cached), Candidates: count(candidates), Thoughts: count(thoughts)}
+	c := usage.Count{Input: count(input), Cached: count(cached), Candidates: count(candidates), Thoughts: count(thoughts)}
 	if input >= 0 {
 		c.Total = count(input + candidates + thoughts)
 	}
@@ -131,7 +130,7 @@ func trouble() Page {
 	p.Ended, p.Files, p.Changes, p.Unknown = &Ended{75, "the provider is unavailable"}, -1, nil, "The changes are unknown: another abl is at work"
 	p.Turns[2].Class, p.Turns[2].Reason, p.Turns[2].Said = "away", "the provider answers 503", nil
 	p.Turns[3].Here, p.Turns[3].Said, p.Turns[3].Started, p.Turns[3].Ended = false, nil, p.Turns[3].Started.Add(9*time.Hour), p.Turns[3].Ended.Add(9*time.Hour)
-	all := ledger.Totals{Price: func(r ledger.Row) (prices.USD, bool) { return 0, false }}
+	all := ledger.Totals{Price: func(r ledger.Row) (usage.USD, bool) { return 0, false }}
 	all.Add(ledger.Row{Phase: "2", Step: "1", Role: "builder", Model: "m", Count: figures(1000, -1, 100, 0)})
 	all.Add(ledger.Row{Phase: "2", Step: "1", Role: "verifier", Model: "m", Count: figures(-1, -1, -1, -1)})
 	p.Spent = all.Account()

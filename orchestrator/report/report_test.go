@@ -14,7 +14,7 @@ import (
 	"abl/internal/audit"
 	"abl/internal/failedspecs"
 	"abl/internal/ledger"
-	"abl/internal/prices"
+	"abl/internal/usage"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -83,7 +83,7 @@ func runs() map[string]Run {
 	for i := range failed.Calls {
 		failed.Calls[i].Started, failed.Calls[i].Ended = began, began.Add(90*time.Second)
 	}
-	known := ledger.Sum{Rows: 2, Total: ledger.Counter{Known: 1_234_567}, Cost: ledger.Money{Known: 3 * prices.Dollar}}
+	known := ledger.Sum{Rows: 2, Total: ledger.Counter{Known: 1_234_567}, Cost: ledger.Money{Known: 3 * usage.Dollar}}
 	partly := ledger.Sum{Rows: 2, Total: ledger.Counter{Known: 1200, Missing: 1}, Cost: ledger.Money{Missing: 2}}
 	before := sample("fail", "refuted", bad)
 	before.Step = 1

@@ -13,8 +13,7 @@ import (
 	"unicode/utf8"
 
 	"abl/internal/outcome"
-	"abl/internal/prices"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/internal/wording"
 )
 
@@ -92,11 +91,11 @@ type Command struct {
 // Usage is the usage of one model in one call.
 type Usage struct {
 	Model string `json:"model"`
-	tokens.Count
+	usage.Count
 	// Cost is set if the price of each request is known.
-	Cost *prices.USD `json:"cost_usd,omitempty"`
-	Part bool        `json:"part,omitempty"`         // some responses are not counted completely
-	Plan bool        `json:"subscription,omitempty"` // paid by a subscription
+	Cost *usage.USD `json:"cost_usd,omitempty"`
+	Part bool       `json:"part,omitempty"`         // some responses are not counted completely
+	Plan bool       `json:"subscription,omitempty"` // paid by a subscription
 }
 
 // Result is the end of a call as the agent's output reports it.

@@ -7,7 +7,7 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/outcome"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 // claude is Anthropic's Claude Code. Its default model is a full name: for an alias the CLI could
@@ -160,7 +160,7 @@ func textOf(content any) string {
 // signal is 0.
 func (r *claudeReader) Result(exit int) Result {
 	end := r.end
-	res := Result{Requests: -1, Usage: usage(end.Models, claudeCount)}
+	res := Result{Requests: -1, Usage: usagesOf(end.Models, claudeCount)}
 	switch said := end.errorText(); {
 	case end.Type == "":
 		res.Reason = r.noRecord("claude", exitCode(exit))
@@ -184,8 +184,8 @@ func (rec claudeRecord) errorText() string {
 
 // claudeCount returns the tokens of one model. Input excludes tokens that were read from or written
 // to the cache; output includes thoughts.
-func claudeCount(t figures) tokens.Count {
-	c := tokens.Count{Cached: t.of("cacheReadInputTokens"), Candidates: t.of("outputTokens"),
+func claudeCount(t figures) usage.Count {
+	c := usage.Count{Cached: t.of("cacheReadInputTokens"), Candidates: t.of("outputTokens"),
 		Thoughts: t.of("thinkingTokens")}
 	c.Input = plus(t.of("inputTokens"), c.Cached, t.of("cacheCreationInputTokens"))
 	c.Total = plus(c.Input, c.Candidates)

@@ -191,7 +191,7 @@ func withoutShell(command string) string {
 func (r *codexReader) Result(exit int) Result {
 	end, res := r.end, Result{Requests: -1}
 	if end.Usage != nil {
-		res.Usage = usage(map[string]figures{cmp.Or(r.model, "unknown"): end.Usage}, codexNames.count)
+		res.Usage = usagesOf(map[string]figures{cmp.Or(r.model, "unknown"): end.Usage}, codexNames.count)
 	}
 	switch {
 	case end.Type == "":

@@ -144,7 +144,7 @@ func (r *copilotReader) Line(line []byte, cut bool) []Message {
 // Result implements Reader. The exit code is 0 also after a signal. If the CLI was not started by
 // copilotStart, it prints no tokens, and Result does not require them.
 func (r *copilotReader) Result(exit int) Result {
-	res := Result{Usage: usage(r.used, copilotNames.count), Requests: r.asked}
+	res := Result{Usage: usagesOf(r.used, copilotNames.count), Requests: r.asked}
 	switch {
 	case r.failed != nil:
 		res.Reason = "copilot stopped: " + reason(cmp.Or(r.failed.Message, r.failed.ErrorType, "no reason given"))

@@ -134,7 +134,7 @@ func (r *customReader) Result(exit int) Result {
 		}
 	}
 	if r.used != nil {
-		res.Usage = usage(map[string]figures{r.model: r.used}, customNames.count)
+		res.Usage = usagesOf(map[string]figures{r.model: r.used}, customNames.count)
 	}
 	return res
 }

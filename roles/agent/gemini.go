@@ -8,7 +8,7 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/outcome"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 // gemini is Google's Gemini CLI. Every command line names the model: otherwise the CLI asks a
@@ -154,7 +154,7 @@ func (r *geminiReader) Result(exit int) Result {
 	} else if meaning := geminiExits[exit]; meaning != "" {
 		code += " (" + meaning + ")"
 	}
-	res := Result{Requests: -1, Usage: usage(end.Stats.Models, geminiCount)}
+	res := Result{Requests: -1, Usage: usagesOf(end.Stats.Models, geminiCount)}
 	switch said := cmp.Or(end.Error.Message, r.failure); {
 	case end.Type == "":
 		res.Reason = r.noRecord("gemini", code)
@@ -177,8 +177,8 @@ func (r *geminiReader) Result(exit int) Result {
 
 // geminiCount returns the tokens of one model. Input includes cached tokens; output has only
 // candidates. The total includes thoughts and tool prompts, which are not reported separately.
-func geminiCount(t figures) tokens.Count {
-	return tokens.Count{
+func geminiCount(t figures) usage.Count {
+	return usage.Count{
 		Input: t.of("input_tokens"), Candidates: t.of("output_tokens"), Cached: t.of("cached"), Total: t.of("total_tokens"),
 	}
 }

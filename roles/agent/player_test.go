@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 func str(s string) *string { return &s }
@@ -66,7 +66,7 @@ func TestPlay(t *testing.T) {
 			{Report: str("report {{iteration}} {{step}}\n")},
 			{Run: "true", Expect: &zero},
 		},
-		Usage: []ScriptUsage{{Model: "m", Count: tokens.Count{Input: &input}, Requests: 2}},
+		Usage: []ScriptUsage{{Model: "m", Count: usage.Count{Input: &input}, Requests: 2}},
 		Exit:  0,
 	})
 	two := int64(2)
@@ -85,7 +85,7 @@ func TestPlay(t *testing.T) {
 		{Type: "raw", Text: "not JSON"},
 		{Type: "tool", Tool: "report", Text: "builder_reports/phase1_v2_20260102T030405Z.md"},
 		{Type: "tool", Tool: "run", Text: "true"},
-		{Type: "result", Status: "success", Usage: []ScriptUsage{{Model: "m", Count: tokens.Count{Input: &input}, Requests: 2}}, Requests: &two},
+		{Type: "result", Status: "success", Usage: []ScriptUsage{{Model: "m", Count: usage.Count{Input: &input}, Requests: 2}}, Requests: &two},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
 		t.Errorf("exit code %d, records:\n%s", code, diff)

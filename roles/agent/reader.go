@@ -14,7 +14,7 @@ import (
 
 	"abl/internal/helper"
 	"abl/internal/outcome"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/internal/wording"
 )
 
@@ -150,14 +150,14 @@ func (f figures) with(later figures) figures {
 // includes thoughts.
 type names struct{ input, cached, output, thoughts string }
 
-func (n names) count(f figures) tokens.Count {
-	c := tokens.Count{Input: f.of(n.input), Cached: f.of(n.cached), Candidates: f.of(n.output), Thoughts: f.of(n.thoughts)}
+func (n names) count(f figures) usage.Count {
+	c := usage.Count{Input: f.of(n.input), Cached: f.of(n.cached), Candidates: f.of(n.output), Thoughts: f.of(n.thoughts)}
 	c.Total = cmp.Or(f.of("total_tokens"), plus(c.Input, c.Candidates))
 	return c.WithoutThoughts().ByTotal()
 }
 
-// usage returns a row for each model, sorted.
-func usage(models map[string]figures, count func(figures) tokens.Count) []Usage {
+// usagesOf returns a row for each model, sorted.
+func usagesOf(models map[string]figures, count func(figures) usage.Count) []Usage {
 	rows := make([]Usage, 0, len(models))
 	for model, figures := range models {
 		rows = append(rows, Usage{Model: label(model, maxName), Count: count(figures)})

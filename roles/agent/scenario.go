@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"abl/internal/hostfs"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/internal/yamlfile"
 )
 
@@ -76,9 +76,9 @@ type Step struct {
 
 // ScriptUsage is the reported usage of one model.
 type ScriptUsage struct {
-	Model        string `yaml:"model" json:"model"`
-	tokens.Count `yaml:",inline"`
-	Requests     int64 `yaml:"requests" json:"requests,omitempty"`
+	Model       string `yaml:"model" json:"model"`
+	usage.Count `yaml:",inline"`
+	Requests    int64 `yaml:"requests" json:"requests,omitempty"`
 }
 
 // End is the end of a call after its steps.

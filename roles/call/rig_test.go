@@ -9,7 +9,7 @@ import (
 
 	"abl/internal/testing/rolestest"
 	"abl/internal/testing/sandboxtest"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/boundary"
@@ -44,7 +44,7 @@ func (r *plainReader) Line(line []byte, cut bool) []agent.Message {
 func (r *plainReader) Result(exit int) agent.Result {
 	res := agent.Result{Finished: r.ended && exit == 0, Requests: -1}
 	if r.used != nil {
-		res.Usage = []agent.Usage{{Model: "m-1", Count: tokens.Count{Total: r.used}}}
+		res.Usage = []agent.Usage{{Model: "m-1", Count: usage.Count{Total: r.used}}}
 	}
 	return res
 }

@@ -14,8 +14,8 @@ import (
 	"abl/internal/config"
 	"abl/internal/gateway"
 	"abl/internal/helper"
-	"abl/internal/prices"
 	"abl/internal/redact"
+	"abl/internal/usage"
 	"abl/roles/agent"
 )
 
@@ -25,7 +25,7 @@ type Access struct {
 	Place  string      // whose network the role's containers join
 	Agent  agent.Agent // zero without an agent
 	Models []string
-	Prices map[string]*prices.Price
+	Prices map[string]*usage.Price
 	Fetch  bool                                      // allows the hosts of network.allow
 	Budget func(call string) (gateway.Budget, error) // nil without a budget
 	// receives the usage of a call while it runs and at its end; may be nil
@@ -98,7 +98,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 }
 
 // pricesOf returns the prices of a login's models by the names in its requests.
-func pricesOf(vars agent.Provider, all map[string]*prices.Price) map[string]*prices.Price {
+func pricesOf(vars agent.Provider, all map[string]*usage.Price) map[string]*usage.Price {
 	if vars.Plan {
 		return nil
 	}

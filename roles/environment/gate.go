@@ -16,9 +16,8 @@ import (
 	"abl/internal/gateway"
 	"abl/internal/gateway/sidecar"
 	"abl/internal/helper"
-	"abl/internal/prices"
 	"abl/internal/state"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles"
 	"abl/roles/agent"
 	"abl/roles/boundary"
@@ -181,7 +180,7 @@ func usedBy(sum *gateway.Sum) *roles.Used {
 	known, complete := sum.Usage.All()
 	part, _ := sum.Part.All()
 	return &roles.Used{
-		Tokens:  tokens.Plus(known, part),
+		Tokens:  usage.Plus(known, part),
 		USD:     sum.Cost,
 		AtLeast: sum.Unknown > 0 || sum.Requests > 0 && !complete,
 	}
@@ -229,7 +228,7 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 // atMost charges a call with unknown usage with all that its tightest budget leaves.
 func atMost(known *roles.Charged, b gateway.Budget) *roles.Charged {
 	const unbounded = math.MaxInt64
-	left, usd := int64(unbounded), prices.USD(unbounded)
+	left, usd := int64(unbounded), usage.USD(unbounded)
 	for _, bound := range b.Bounds {
 		if bound.Tokens != nil {
 			left = min(left, max(*bound.Tokens-bound.UsedTokens, 0))
@@ -246,7 +245,7 @@ func atMost(known *roles.Charged, b gateway.Budget) *roles.Charged {
 		all.Tokens = max(all.Tokens, left)
 	}
 	if usd < unbounded {
-		all.USD = new(max(*cmp.Or(all.USD, new(prices.USD)), usd))
+		all.USD = new(max(*cmp.Or(all.USD, new(usage.USD)), usd))
 	}
 	return all
 }
@@ -289,7 +288,7 @@ func trafficOf(log sidecar.Log, call string) roles.Traffic {
 		t.Notes = append(t.Notes, fmt.Sprintf(note, used.UnderWay))
 	}
 	if len(t.Usage) == 0 {
-		t.Usage = []agent.Usage{{Count: tokens.None()}} // known: nothing passed
+		t.Usage = []agent.Usage{{Count: usage.None()}} // known: nothing passed
 	}
 	t.Notes = append(t.Notes, sidecar.Advice(log.Entries)...)
 	last := gateway.LastTrouble(log.Entries, call)

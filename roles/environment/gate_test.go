@@ -7,8 +7,7 @@ import (
 
 	"abl/internal/gateway"
 	"abl/internal/gateway/sidecar"
-	"abl/internal/prices"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,8 +18,8 @@ func TestTraffic(t *testing.T) {
 	log := func(s gateway.Sum, ended bool) sidecar.Log {
 		return sidecar.Log{Entries: []gateway.Entry{{Kind: gateway.Ended, Call: "c", Sum: &s}}, Ended: ended}
 	}
-	whole := tokens.Count{Input: n(20), Candidates: n(4), Total: n(24)}
-	part := tokens.Count{Total: n(3)}
+	whole := usage.Count{Input: n(20), Candidates: n(4), Total: n(24)}
+	part := usage.Count{Total: n(3)}
 	const untold = " requests to m is unknown: the provider did not report all of their usage"
 	const lost = "the gateway's log is incomplete: the cost of %d requests and of all after its newest line is unknown"
 	some := gateway.Sum{
@@ -92,11 +91,11 @@ func TestTraffic(t *testing.T) {
 
 // A call whose use is unknown counts at all that was left: no budget grows by it.
 func TestUnknownUseCountsAsAllThatWasLeft(t *testing.T) {
-	n, usd := int64(100), prices.Dollars(5)
-	known := roles.Charged{Tokens: 30, USD: new(prices.Dollars(4))}
+	n, usd := int64(100), usage.Dollars(5)
+	known := roles.Charged{Tokens: 30, USD: new(usage.Dollars(4))}
 	bounds := []gateway.Bound{
 		{Of: "call", Tokens: &n, UsedTokens: 60},
-		{Of: "phase", USD: &usd, UsedUSD: prices.Dollars(2)},
+		{Of: "phase", USD: &usd, UsedUSD: usage.Dollars(2)},
 		{Of: "project", Tokens: &n},
 	}
 	for _, c := range []struct {
@@ -109,7 +108,7 @@ func TestUnknownUseCountsAsAllThatWasLeft(t *testing.T) {
 		{"the tightest bound", nil, bounds, "40 tokens, 3 USD"},
 		{"more was seen", &known, bounds, "40 tokens, 4 USD"},
 		{"seen, unbounded", &known, nil, "30 tokens, 4 USD"},
-		{"spent before", nil, []gateway.Bound{{Of: "call", USD: &usd, UsedUSD: prices.Dollars(6)}}, "0 tokens, 0 USD"},
+		{"spent before", nil, []gateway.Bound{{Of: "call", USD: &usd, UsedUSD: usage.Dollars(6)}}, "0 tokens, 0 USD"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			known := c.known
@@ -135,8 +134,8 @@ func TestUsedByARunningCall(t *testing.T) {
 		{Kind: gateway.Ready, Sum: &gateway.Sum{}},
 		{Kind: gateway.Began, Req: &gateway.Request{Model: "m"}, Sum: &gateway.Sum{UnderWay: 1}},
 		{
-			Kind: gateway.Requested, Req: &gateway.Request{Model: "m"}, Usage: &tokens.Count{Total: &n},
-			Sum: &gateway.Sum{Requests: 1, Usage: tokens.Count{Total: &n}},
+			Kind: gateway.Requested, Req: &gateway.Request{Model: "m"}, Usage: &usage.Count{Total: &n},
+			Sum: &gateway.Sum{Requests: 1, Usage: usage.Count{Total: &n}},
 		},
 	} {
 		g.sees(e)

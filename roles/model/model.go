@@ -18,7 +18,7 @@ import (
 	"abl/internal/gateway/meter"
 	"abl/internal/outcome"
 	"abl/internal/redact"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 // Finish reports whether an answer is complete.
@@ -37,7 +37,7 @@ type Answer struct {
 	Finish Finish
 	Reason string // the provider's finish reason
 	Model  string // the provider's name of the model, else the requested one
-	Usage  tokens.Count
+	Usage  usage.Count
 	Body   []byte // of the response, as received
 	Tries  int
 	Lost   bool // the provider may charge for a try without a reported usage
@@ -153,7 +153,7 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 	t.end()
 	a.Text, a.Body, a.Reason, a.Usage = text.String(), t.body, t.meter.Finish(), t.meter.Usage()
 	if a.Reason == "" {
-		a.Usage = tokens.Count{} // so far; the provider may charge for more
+		a.Usage = usage.Count{} // so far; the provider may charge for more
 	}
 	a.Lost = t.asked && !a.Usage.Known() && (t.status == 0 || t.status == http.StatusOK || meter.GaveUp(t.status))
 	if c.lacksResponses(t) {

@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 
 	"abl/internal/outcome"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles/model"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,7 +133,7 @@ func ask(t *testing.T, name, base string, retries int) (a model.Answer, pauses [
 	return a, pauses, sent, err
 }
 
-func numbers(u tokens.Count) string {
+func numbers(u usage.Count) string {
 	data, _ := json.Marshal([]*int64{u.Input, u.Candidates, u.Cached, u.Thoughts, u.Tool, u.Total})
 	return string(data)
 }

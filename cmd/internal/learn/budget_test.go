@@ -17,7 +17,7 @@ import (
 	"abl/internal/ledger"
 	"abl/internal/outcome"
 	"abl/internal/redact"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/orchestrator/learner"
 	"abl/roles"
 	"abl/roles/call"
@@ -48,7 +48,7 @@ func paid(call string, used int64, outcome outcome.Outcome) ledger.Row {
 	none := int64(0)
 	return ledger.Row{
 		Timestamp: ledger.Stamp(time.Now()), Phase: "1", Model: "gemini-2.5-pro", CallID: call, Source: ledger.Gateway, CostUSD: "0.5",
-		Count:   tokens.Count{Input: &used, Candidates: &none, Total: &used},
+		Count:   usage.Count{Input: &used, Candidates: &none, Total: &used},
 		Outcome: string(outcome),
 	}
 }

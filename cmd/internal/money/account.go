@@ -14,9 +14,8 @@ import (
 	"abl/internal/gateway"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/internal/prices"
 	"abl/internal/state"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/internal/wording"
 	"abl/roles"
 	"abl/roles/call"
@@ -47,7 +46,7 @@ func CapsText(b config.Budget) string {
 		if c.Cap.Tokens > 0 {
 			caps = append(caps, fmt.Sprintf("at most %d tokens per %s", c.Cap.Tokens, c.Of))
 		}
-		if usd := prices.Dollars(c.Cap.USD); usd > 0 {
+		if usd := usage.Dollars(c.Cap.USD); usd > 0 {
 			caps = append(caps, fmt.Sprintf("at most %s USD per %s", usd, c.Of))
 		}
 	}
@@ -91,7 +90,7 @@ func (a *Account) Left(call string) (gateway.Budget, error) {
 		if n := c.Cap.Tokens; n > 0 {
 			bound.Tokens = &n
 		}
-		if usd := prices.Dollars(c.Cap.USD); usd > 0 {
+		if usd := usage.Dollars(c.Cap.USD); usd > 0 {
 			bound.USD = &usd
 		}
 		b.Bounds = append(b.Bounds, bound)
@@ -156,7 +155,7 @@ type Words struct{ Again, Safe string }
 
 // Admits returns an error if the cap leaves nothing.
 func (c Cap) Admits(w Words) error {
-	usd := prices.Dollars(c.Cap.USD)
+	usd := usage.Dollars(c.Cap.USD)
 	switch {
 	case usd > 0 && len(c.Used.Unpriced) > 0:
 		models := c.Used.Models()
@@ -187,7 +186,7 @@ const warnAt = 80
 
 // Nearly returns the warnings for a cap that is nearly or completely spent.
 func (c Cap) Nearly() (all []string) {
-	most := prices.Dollars(c.Cap.USD)
+	most := usage.Dollars(c.Cap.USD)
 	for _, one := range []struct {
 		part, most float64
 		text       string
@@ -210,7 +209,7 @@ func (c Cap) Nearly() (all []string) {
 // Spending sums up rows, as budgets count them.
 type Spending struct {
 	Tokens   int64
-	USD      prices.USD
+	USD      usage.USD
 	Unpriced map[string]bool // models whose tokens have no price
 	Unknown  int             // calls with unknown usage
 }
@@ -303,7 +302,7 @@ func (c *callSum) addCharged(charged *roles.Charged) {
 }
 
 func (s *Spending) plus(t Spending) {
-	s.Tokens, s.USD, s.Unknown = tokens.Plus(s.Tokens, t.Tokens), s.USD.Plus(t.USD), s.Unknown+t.Unknown
+	s.Tokens, s.USD, s.Unknown = usage.Plus(s.Tokens, t.Tokens), s.USD.Plus(t.USD), s.Unknown+t.Unknown
 	if s.Unpriced == nil {
 		s.Unpriced = map[string]bool{}
 	}

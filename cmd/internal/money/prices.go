@@ -15,7 +15,7 @@ import (
 	"abl/internal/config"
 	"abl/internal/hostfs"
 	"abl/internal/ledger"
-	"abl/internal/prices"
+	"abl/internal/usage"
 	"abl/roles/agent"
 	"abl/roles/environment"
 )
@@ -60,8 +60,8 @@ func withOwn(list ledger.Prices, root string, conf *config.Loaded) (ledger.Price
 }
 
 // Of returns the current prices of models. It leaves out models without a price.
-func Of(list ledger.Prices, models []string) map[string]*prices.Price {
-	all := map[string]*prices.Price{}
+func Of(list ledger.Prices, models []string) map[string]*usage.Price {
+	all := map[string]*usage.Price{}
 	for _, m := range models {
 		if p, known := list.At(m, time.Now()); known {
 			all[m] = &p
@@ -186,6 +186,6 @@ func more(flag, text string) (tokens int64, usd float64, err error) {
 		n, err := strconv.ParseUint(text, 10, 53)
 		return int64(n), 0, err
 	}
-	amount, err := prices.Parse(text)
-	return 0, float64(amount) / float64(prices.Dollar), err
+	amount, err := usage.ParseUSD(text)
+	return 0, float64(amount) / float64(usage.Dollar), err
 }

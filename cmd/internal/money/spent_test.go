@@ -14,8 +14,8 @@ import (
 	"abl/internal/gateway"
 	"abl/internal/ledger"
 	"abl/internal/outcome"
-	"abl/internal/prices"
 	"abl/internal/state"
+	"abl/internal/usage"
 	"abl/roles"
 	"abl/roles/agent"
 )
@@ -78,7 +78,7 @@ func TestSpent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, list := accounts(t, c.rows...)
-			usd := prices.Dollar * 3 / 4
+			usd := usage.Dollar * 3 / 4
 			rec := roles.Record{Dir: p.Call("p1-build-1.1")}
 			if err := os.MkdirAll(rec.Dir, 0o755); err != nil {
 				t.Fatal(err)
@@ -98,7 +98,7 @@ func TestSpent(t *testing.T) {
 }
 
 func TestCapsAdmit(t *testing.T) {
-	usd := func(f float64) prices.USD { return prices.Dollars(f) }
+	usd := func(f float64) usage.USD { return usage.Dollars(f) }
 	for _, c := range []struct {
 		cap  config.Cap
 		used Spending
@@ -151,7 +151,7 @@ func TestACallThatNearsItsCap(t *testing.T) {
 	a := Account{
 		Conf: &config.Loaded{}, Tell: func(text string) { said = append(said, text) },
 		Used: func(string) (Spendings, error) {
-			return Spendings{Phase: Spending{Tokens: 50, USD: prices.Dollars(1)}}, nil
+			return Spendings{Phase: Spending{Tokens: 50, USD: usage.Dollars(1)}}, nil
 		},
 	}
 	a.Conf.Budget.Phase = config.Cap{Tokens: 100, USD: 10}
@@ -159,7 +159,7 @@ func TestACallThatNearsItsCap(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(tokens int64, dollars float64) gateway.Sum {
-		u := prices.Dollars(dollars)
+		u := usage.Dollars(dollars)
 		return gateway.Sum{Spent: tokens, SpentUSD: &u}
 	}
 	for _, sum := range []gateway.Sum{{}, at(20, 5), at(31, 7), at(40, 8), at(55, 9)} {

@@ -5,9 +5,8 @@ import (
 	"testing"
 
 	"abl/internal/ledger"
-	"abl/internal/prices"
 	"abl/internal/redact"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles/agent"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,12 +58,12 @@ func TestUsedWords(t *testing.T) {
 		rows []ledger.Row
 		want string
 	}{
-		{[]ledger.Row{{Count: tokens.Count{Total: &n}, CostUSD: "0.1"}}, "12,345 tokens, 0.10 USD"},
-		{[]ledger.Row{{Count: tokens.Count{Total: &n}}}, "12,345 tokens, cost unknown"},
+		{[]ledger.Row{{Count: usage.Count{Total: &n}, CostUSD: "0.1"}}, "12,345 tokens, 0.10 USD"},
+		{[]ledger.Row{{Count: usage.Count{Total: &n}}}, "12,345 tokens, cost unknown"},
 		{[]ledger.Row{{Source: ledger.Nobody}}, "tokens unknown, cost unknown"},
-		{[]ledger.Row{{Count: tokens.Count{Total: &n}, CostUSD: "0.1"}, {Source: ledger.Nobody}}, "at least 12,345 tokens, at least 0.10 USD"},
+		{[]ledger.Row{{Count: usage.Count{Total: &n}, CostUSD: "0.1"}, {Source: ledger.Nobody}}, "at least 12,345 tokens, at least 0.10 USD"},
 	} {
-		totals := ledger.Totals{Price: func(r ledger.Row) (prices.USD, bool) { return r.Cost() }}
+		totals := ledger.Totals{Price: func(r ledger.Row) (usage.USD, bool) { return r.Cost() }}
 		for _, r := range tt.rows {
 			totals.Add(r)
 		}

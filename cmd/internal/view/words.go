@@ -9,7 +9,7 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/internal/ledger"
 	"abl/internal/state"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/internal/wording"
 )
 
@@ -65,7 +65,7 @@ func (s *story) add(e state.Event) {
 	case state.Outcome:
 		s.ended = true
 	case state.Usage:
-		s.used.Add(ledger.Row{Count: tokens.Count{Total: e.Tokens}, CostUSD: e.CostUSD})
+		s.used.Add(ledger.Row{Count: usage.Count{Total: e.Tokens}, CostUSD: e.CostUSD})
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 // API is the HTTP API of a provider.
@@ -42,7 +42,7 @@ type Meter struct {
 	part   []byte // the incomplete line, or the documents so far
 	data   []byte // of the incomplete event
 
-	usage   tokens.Count
+	usage   usage.Count
 	first   *int64 // output tokens that Anthropic's first event reports
 	finish  string // the finish reason
 	final   bool   // the finish reason is final

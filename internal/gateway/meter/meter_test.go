@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 // show prints a usage in the form of the log.
-func show(u tokens.Count) string {
+func show(u usage.Count) string {
 	line, err := json.Marshal(u)
 	if err != nil {
 		return err.Error()
@@ -152,21 +152,21 @@ func TestMeterStaysSmall(t *testing.T) {
 func TestTokens(t *testing.T) {
 	n := func(n int64) *int64 { return &n }
 	tests := []struct {
-		u     tokens.Count
+		u     usage.Count
 		want  int64
 		known bool
 	}{
-		{tokens.Count{}, 0, false},
-		{tokens.Count{Total: n(5), Input: n(1)}, 5, true},
-		{tokens.Count{Input: n(1), Candidates: n(2), Thoughts: n(3), Cached: n(9)}, 6, true},
-		{tokens.Count{Input: n(1)}, 1, false},
+		{usage.Count{}, 0, false},
+		{usage.Count{Total: n(5), Input: n(1)}, 5, true},
+		{usage.Count{Input: n(1), Candidates: n(2), Thoughts: n(3), Cached: n(9)}, 6, true},
+		{usage.Count{Input: n(1)}, 1, false},
 	}
 	for _, tt := range tests {
 		if got, known := tt.u.All(); got != tt.want || known != tt.known {
 			t.Errorf("%s: %d, %v", show(tt.u), got, known)
 		}
 	}
-	sum := tokens.Count{Input: n(1), Total: n(1 << 62)}.Add(tokens.Count{Total: n(1 << 62), Tool: n(0)})
+	sum := usage.Count{Input: n(1), Total: n(1 << 62)}.Add(usage.Count{Total: n(1 << 62), Tool: n(0)})
 	if got, want := show(sum), "input:1,cached:null,candidates:null,thoughts:null,tool:0,total:9223372036854775807"; got != want {
 		t.Errorf("sum %s, want %s", got, want)
 	}

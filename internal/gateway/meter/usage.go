@@ -3,7 +3,7 @@ package meter
 import (
 	"strconv"
 
-	"abl/internal/tokens"
+	"abl/internal/usage"
 )
 
 // most is the largest valid count. Sums of a few counts cannot overflow.
@@ -22,7 +22,7 @@ func report(to **int64, value []byte) {
 
 // Usage returns the usage that the response has reported so far. If counts contradict each other, it
 // uses the larger ones, so that a budget never counts too little.
-func (m *Meter) Usage() tokens.Count {
+func (m *Meter) Usage() usage.Count {
 	m.flush()
 	c := m.usage
 	switch m.api {
@@ -39,7 +39,7 @@ func (m *Meter) Usage() tokens.Count {
 
 // whole completes a count of Anthropic. Its input_tokens do not include the tokens that were read from
 // the cache or written to it, and it has no total.
-func (m *Meter) whole(c tokens.Count) tokens.Count {
+func (m *Meter) whole(c usage.Count) usage.Count {
 	if value(c.WrittenHour) > value(c.Written) {
 		c.Written = c.WrittenHour
 	}
@@ -50,7 +50,7 @@ func (m *Meter) whole(c tokens.Count) tokens.Count {
 		return c
 	}
 	for _, n := range []*int64{c.Cached, c.Written} {
-		c.Input = tokens.Count{Input: c.Input}.Add(tokens.Count{Input: n}).Input
+		c.Input = usage.Count{Input: c.Input}.Add(usage.Count{Input: n}).Input
 	}
 	if sum, complete := c.All(); complete {
 		c.Total = &sum

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/roles/agent"
 )
 
@@ -53,8 +53,8 @@ func TestSourceRefusesConversationWithoutCall(t *testing.T) {
 func TestScriptEndsAndUsage(t *testing.T) {
 	n := func(i int64) *int64 { return &i }
 	usage := []agent.ScriptUsage{
-		{Model: "a", Count: tokens.Count{Input: n(5), Candidates: n(2), Total: n(9)}},
-		{Model: "b", Count: tokens.Count{Input: n(1), Thoughts: n(3)}},
+		{Model: "a", Count: usage.Count{Input: n(5), Candidates: n(2), Total: n(9)}},
+		{Model: "b", Count: usage.Count{Input: n(1), Thoughts: n(3)}},
 	}
 	for end, want := range map[agent.End]End{
 		"": Stop, agent.EndOK: Stop, agent.EndSilent: Cut,

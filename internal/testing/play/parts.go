@@ -7,7 +7,7 @@ import (
 	"abl/internal/git"
 	"abl/internal/ledger"
 	"abl/internal/state"
-	"abl/internal/tokens"
+	"abl/internal/usage"
 	"abl/orchestrator"
 	"abl/roles/agent"
 )
@@ -25,7 +25,7 @@ type worked int64
 func (worked) Line([]byte, bool) []agent.Message { return nil }
 func (w worked) Result(int) agent.Result {
 	n := int64(w)
-	return agent.Result{Finished: true, Requests: 1, Usage: []agent.Usage{{Model: "m", Count: tokens.Count{Total: &n}}}}
+	return agent.Result{Finished: true, Requests: 1, Usage: []agent.Usage{{Model: "m", Count: usage.Count{Total: &n}}}}
 }
 
 // book adapts the ledger to the loop's interface.

@@ -1,31 +1,27 @@
-package prices
+package usage
 
 import (
 	"encoding/json"
 	"math"
 	"testing"
-
-	"abl/internal/tokens"
 )
-
-func n(v int64) *int64 { return &v }
 
 func TestUnknownCountsHaveNoCost(t *testing.T) {
 	p := Price{Rate: Rate{Input: Dollar, Output: Dollar, Thinking: Dollar}, Long: []Tier{{Above: 100, Rate: Rate{Input: 2 * Dollar, Output: 2 * Dollar, Thinking: 2 * Dollar}}}}
 	for name, c := range map[string]struct {
-		use        tokens.Count
+		use        Count
 		want, many string
 	}{
-		"nothing":                   {tokens.Count{}, "-", "-"},
-		"a-total-alone":             {tokens.Count{Total: n(5)}, "-", "-"},
-		"an-input-alone":            {tokens.Count{Input: n(5)}, "-", "-"},
-		"thoughts-only":             {tokens.Count{Input: n(5), Thoughts: n(5), Total: n(10)}, "0.00001", "0.00001"},
-		"an-odd-total":              {tokens.Count{Input: n(5), Total: n(1)}, "0.000005", "0.000005"},
-		"none-used":                 {tokens.Count{Input: n(0), Candidates: n(0)}, "0", "0"},
-		"long":                      {tokens.Count{Input: n(101), Candidates: n(0)}, "0.000202", "-"},
-		"a-nonsense-input":          {tokens.Count{Input: n(-1), Candidates: n(1)}, "-", "-"},
-		"more-than-fits":            {tokens.Count{Input: n(math.MaxInt64), Candidates: n(math.MaxInt64), Thoughts: n(math.MaxInt64)}, USD(math.MaxInt64).String(), "-"},
-		"more-cached-than-there-is": {tokens.Count{Input: n(10), Cached: n(99), Written: n(99), Candidates: n(0)}, "0", "0"},
+		"nothing":                   {Count{}, "-", "-"},
+		"a-total-alone":             {Count{Total: n(5)}, "-", "-"},
+		"an-input-alone":            {Count{Input: n(5)}, "-", "-"},
+		"thoughts-only":             {Count{Input: n(5), Thoughts: n(5), Total: n(10)}, "0.00001", "0.00001"},
+		"an-odd-total":              {Count{Input: n(5), Total: n(1)}, "0.000005", "0.000005"},
+		"none-used":                 {Count{Input: n(0), Candidates: n(0)}, "0", "0"},
+		"long":                      {Count{Input: n(101), Candidates: n(0)}, "0.000202", "-"},
+		"a-nonsense-input":          {Count{Input: n(-1), Candidates: n(1)}, "-", "-"},
+		"more-than-fits":            {Count{Input: n(math.MaxInt64), Candidates: n(math.MaxInt64), Thoughts: n(math.MaxInt64)}, USD(math.MaxInt64).String(), "-"},
+		"more-cached-than-there-is": {Count{Input: n(10), Cached: n(99), Written: n(99), Candidates: n(0)}, "0", "0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			show := func(u USD, ok bool) string {
@@ -47,7 +43,7 @@ func TestAmounts(t *testing.T) {
 		"": "-", "unknown": "-", "-1": "-", "1e300": "-", "NaN": "-", "Inf": "-", "1,5": "-", "0x10": "-", "e": "-", "1 ": "-",
 	} {
 		got := "-"
-		if u, err := Parse(text); err == nil {
+		if u, err := ParseUSD(text); err == nil {
 			got = u.String()
 		}
 		if got != want {
@@ -75,19 +71,19 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-func FuzzParse(f *testing.F) {
+func FuzzParseUSD(f *testing.F) {
 	for _, s := range []string{"0.25", "1E-9", "9223372036.854775807", "-0", "1e9"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		u, err := Parse(text)
+		u, err := ParseUSD(text)
 		if err != nil {
 			return
 		}
 		if u < 0 {
 			t.Fatalf("%q is %d", text, u)
 		}
-		if again, err := Parse(u.String()); err != nil || math.Abs(float64(again-u)) > math.Abs(float64(u))*1e-15+1 {
+		if again, err := ParseUSD(u.String()); err != nil || math.Abs(float64(again-u)) > math.Abs(float64(u))*1e-15+1 {
 			t.Errorf("%q is %d, read back %d, %v", text, u, again, err)
 		}
 	})

@@ -1,6 +1,4 @@
-// Package prices computes the exact cost of requests in US dollars. Incomplete counts have no cost,
-// which differs from a cost of 0. Package ledger has the prices of models.
-package prices
+package usage
 
 import (
 	"fmt"
@@ -8,8 +6,6 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
-
-	"abl/internal/tokens"
 )
 
 // USD is an amount in billionths of a US dollar, so that the price of a token is a whole number and
@@ -34,8 +30,8 @@ func Dollars(f float64) USD {
 	}
 }
 
-// Parse parses an amount in a ledger or a table. It accepts "1.2E-05", which spreadsheets write.
-func Parse(text string) (USD, error) {
+// ParseUSD parses an amount in a ledger or a table. It accepts "1.2E-05", which spreadsheets write.
+func ParseUSD(text string) (USD, error) {
 	bad := fmt.Errorf("want an amount such as 0.25, got %s", strconv.Quote(text[:min(len(text), 40)]))
 	if text == "" || strings.Trim(text, "0123456789.eE+-") != "" {
 		return 0, bad
@@ -79,7 +75,7 @@ func (u *USD) UnmarshalJSON(data []byte) error { return u.UnmarshalText(data) }
 
 // UnmarshalText parses an amount.
 func (u *USD) UnmarshalText(text []byte) (err error) {
-	*u, err = Parse(string(text))
+	*u, err = ParseUSD(string(text))
 	return err
 }
 
@@ -109,7 +105,7 @@ type Price struct {
 // OfRequest returns the cost of one request, and false if too few counts are known. Missing counts
 // that providers omit if they are 0 count as 0. For the cache that is the more expensive
 // interpretation.
-func (p Price) OfRequest(t tokens.Count) (USD, bool) {
+func (p Price) OfRequest(t Count) (USD, bool) {
 	input, output, known := split(t)
 	if !known {
 		return 0, false
@@ -149,7 +145,7 @@ func (p Price) Most(input, output int64, hour bool) (most USD) {
 
 // OfMany returns the cost of several requests together. It returns false if too few counts are
 // known, or if one request may have had another rate because of its length.
-func (p Price) OfMany(t tokens.Count) (USD, bool) {
+func (p Price) OfMany(t Count) (USD, bool) {
 	if t.Input == nil || len(p.Long) > 0 && *t.Input > p.Long[0].Above {
 		return 0, false
 	}
@@ -163,7 +159,7 @@ func (p Price) OfMany(t tokens.Count) (USD, bool) {
 }
 
 // split returns the prompt and response tokens. It derives a missing response from the total.
-func split(t tokens.Count) (input, output int64, known bool) {
+func split(t Count) (input, output int64, known bool) {
 	switch {
 	case t.Input == nil || *t.Input < 0:
 		return 0, 0, false

@@ -1,5 +1,6 @@
-// Package tokens counts the tokens that models use.
-package tokens
+// Package usage counts the tokens that models use, and computes their exact cost in US dollars. Incomplete
+// counts have no cost, which differs from a cost of 0. Package ledger has the prices of models.
+package usage
 
 import (
 	"math"
