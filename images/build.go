@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"abl/internal/cacerts"
 	"abl/internal/redact"
 	"abl/internal/sandbox"
 	"abl/internal/wording"
@@ -89,7 +88,7 @@ func (m *Maker) networkOf(r recipe) string {
 // cover: labels, proxies, registries and certificates.
 func (m *Maker) prepare(r recipe, labels map[string]string, id string) ([]entry, map[string]string, error) {
 	files, text := slices.Clone(r.files), r.dockerfile()
-	if trusted := (cacerts.Finder{Env: m.Env, Extra: cmp.Or(m.CACert, m.Env("ABL_CA_CERT"))}); r.name == projectImage && trusted.Own() {
+	if trusted := (CACerts{Env: m.Env, Extra: cmp.Or(m.CACert, m.Env("ABL_CA_CERT"))}); r.name == projectImage && trusted.Own() {
 		ca, err := trusted.Bundle()
 		if err != nil {
 			return nil, nil, fmt.Errorf("cannot use the certificates for the project's Dockerfile: %w", err)

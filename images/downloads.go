@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/url"
 	"strings"
-
-	"abl/internal/cacerts"
 )
 
 // certificates returns the CA certificates that downloads trust in addition to the public ones, or
@@ -23,7 +21,7 @@ func (m *Maker) certificates() ([]byte, error) {
 		if from.path == "" {
 			continue
 		}
-		certs, err := cacerts.Read(from.path)
+		certs, err := readCerts(from.path)
 		switch {
 		case err == nil:
 			m.say("downloads trust the certificates of %s (%s)", from.path, from.name)

@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"regexp"
 	"time"
-
-	"abl/internal/cacerts"
 )
 
 const (
@@ -26,7 +24,7 @@ func (m *Maker) Newest(ctx context.Context, agent string) (version string, err e
 	name := pin{name: agentPackages[agent].name}.of(npmArch["amd64"]) // all architectures have the same versions
 	name = regexp.MustCompile(`@[^/]*$`).ReplaceAllString(name, "")
 	at := npmRegistry(m.Env) + "/" + url.PathEscape(name) + "/latest"
-	pool, err := cacerts.Finder{Env: m.Env, Extra: m.CACert}.Pool()
+	pool, err := CACerts{Env: m.Env, Extra: m.CACert}.Pool()
 	if err != nil {
 		return "", fmt.Errorf("cannot ask the npm registry: %w", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/cacerts"
 	"abl/internal/hostfs"
 
 	"github.com/moby/patternmatcher"
@@ -173,7 +172,7 @@ func trusting(text string) string {
 			continue
 		}
 		fmt.Fprintf(&out, "\nCOPY %s /etc/ssl/\n", caFile)
-		for _, name := range cacerts.Variables {
+		for _, name := range CertVariables {
 			fmt.Fprintf(&out, "ARG %s=/etc/ssl/%s\n", name, caFile)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"abl/internal/cacerts"
+	"abl/images"
 	"abl/internal/config"
 	"abl/internal/gateway"
 	"abl/internal/helper"
@@ -125,8 +125,8 @@ func (e *Environment) allow(ctx context.Context, g *Gate, certs []byte) (err err
 }
 
 // trusted returns the certificate authorities that this machine and the user trust.
-func (e *Environment) trusted() cacerts.Finder {
-	return cacerts.Finder{Env: os.Getenv, Extra: cmp.Or(e.CACert, Path(e.Root, e.Conf.Network.CACert))}
+func (e *Environment) trusted() images.CACerts {
+	return images.CACerts{Env: os.Getenv, Extra: cmp.Or(e.CACert, Path(e.Root, e.Conf.Network.CACert))}
 }
 
 // near are names that tools reach without a proxy.
@@ -156,7 +156,7 @@ func proxyEnv(token string) []string {
 // those in their image.
 func certEnv(file string) []string {
 	var env []string
-	for _, name := range cacerts.Variables {
+	for _, name := range images.CertVariables {
 		env = append(env, name+"="+file)
 	}
 	return env

@@ -11,7 +11,7 @@ import (
 	"os"
 	"strings"
 
-	"abl/internal/cacerts"
+	"abl/images"
 	"abl/internal/config"
 	"abl/internal/gateway"
 	"abl/internal/gateway/sidecar"
@@ -97,7 +97,7 @@ func Transport(conf *config.Loaded, root, caCert string) (http.RoundTripper, err
 	}
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = func(q *http.Request) (*url.URL, error) { return proxy(q.URL) }
-	trusted := cacerts.Finder{Env: os.Getenv, Extra: cmp.Or(caCert, Path(root, conf.Network.CACert))}
+	trusted := images.CACerts{Env: os.Getenv, Extra: cmp.Or(caCert, Path(root, conf.Network.CACert))}
 	if !trusted.Own() {
 		return t, nil
 	}

@@ -33,7 +33,6 @@ var readers = map[string]string{
 
 	"internal/broker/apprun.go":   "inside a container, within an os.Root",
 	"internal/broker/record.go":   "inside the app's container",
-	"internal/cacerts/cacerts.go": "a file that the user names",
 	"internal/helper/wire.go":     "inside a container, a file that abl put there",
 	"internal/broker/ports.go":    "the kernel's files",
 	"internal/proc/list_linux.go": "the kernel's files",

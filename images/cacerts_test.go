@@ -1,4 +1,4 @@
-package cacerts
+package images
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func key(text string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte(text)}))
 }
 
-func write(t *testing.T, text string) string {
+func writeCerts(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -28,23 +28,23 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-func TestRead(t *testing.T) {
+func TestReadCerts(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link") // as systems have them
-	if err := os.Symlink(write(t, cert("a")), link); err != nil {
+	if err := os.Symlink(writeCerts(t, cert("a")), link); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ path, want, err string }{
-		"one":         {write(t, cert("a")), cert("a"), ""},
-		"with-a-key":  {write(t, key("secret")+cert("a")+"words\n"+cert("b")+key("x")), cert("a") + cert("b"), ""},
-		"twice":       {write(t, cert("a")+cert("b")+cert("a")), cert("a") + cert("b"), ""},
+		"one":         {writeCerts(t, cert("a")), cert("a"), ""},
+		"with-a-key":  {writeCerts(t, key("secret")+cert("a")+"words\n"+cert("b")+key("x")), cert("a") + cert("b"), ""},
+		"twice":       {writeCerts(t, cert("a")+cert("b")+cert("a")), cert("a") + cert("b"), ""},
 		"link":        {link, cert("a"), ""},
-		"key-alone":   {write(t, key("secret")), "", "no PEM certificate in"},
-		"empty":       {write(t, ""), "", "no PEM certificate in"},
+		"key-alone":   {writeCerts(t, key("secret")), "", "no PEM certificate in"},
+		"empty":       {writeCerts(t, ""), "", "no PEM certificate in"},
 		"missing":     {"/nowhere", "", "no such file"},
 		"a-directory": {t.TempDir(), "", "is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Read(c.path)
+			got, err := readCerts(c.path)
 			if string(got) != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("got %q, %v; want %q %q", got, err, c.want, c.err)
 			}
@@ -53,7 +53,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestBundle(t *testing.T) {
-	system, own, node, person := write(t, cert("system")), write(t, cert("own")), write(t, cert("node")), write(t, cert("person")+cert("system"))
+	system, own, node, person := writeCerts(t, cert("system")), writeCerts(t, cert("own")), writeCerts(t, cert("node")), writeCerts(t, cert("person")+cert("system"))
 	for name, c := range map[string]struct {
 		env   map[string]string
 		extra string
@@ -72,11 +72,11 @@ func TestBundle(t *testing.T) {
 		"nothing":              {nil, "", []string{"/nowhere"}, "", false, "cannot find the system's CA certificates"},
 		"bad environment":      {map[string]string{"SSL_CERT_FILE": "/nowhere"}, person, []string{system}, "", true, "SSL_CERT_FILE"},
 		"bad person's":         {nil, "/nowhere", []string{system}, "", true, "/nowhere"},
-		"too many":             {nil, write(t, cert(strings.Repeat("x", maxBundle))), []string{system}, "", true, "name a file with fewer"},
+		"too many":             {nil, writeCerts(t, cert(strings.Repeat("x", maxBundle))), []string{system}, "", true, "name a file with fewer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			looksIn(t, c.usual...)
-			f := Finder{Env: func(name string) string { return c.env[name] }, Extra: c.extra}
+			f := CACerts{Env: func(name string) string { return c.env[name] }, Extra: c.extra}
 			got, err := f.Bundle()
 			if string(got) != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || f.Own() != c.own {
 				t.Errorf("got %q, %v, own %v; want %q %q %v", got, err, f.Own(), c.want, c.err, c.own)
@@ -87,19 +87,19 @@ func TestBundle(t *testing.T) {
 
 // looksIn replaces the list of the system's certificate files.
 func looksIn(t *testing.T, places ...string) {
-	was := usual
-	t.Cleanup(func() { usual = was })
-	usual = places
+	was := systemCerts
+	t.Cleanup(func() { systemCerts = was })
+	systemCerts = places
 }
 
 // A TLS client can use the pool.
 func TestPool(t *testing.T) {
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()
-	path := write(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
+	path := writeCerts(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})))
 	looksIn(t, "/nowhere")
 	env := func(string) string { return "" }
-	pool, err := Finder{env, path}.Pool()
+	pool, err := CACerts{env, path}.Pool()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,17 +108,17 @@ func TestPool(t *testing.T) {
 	if _, err := client.Get(s.URL); err != nil {
 		t.Error(err)
 	}
-	if _, err := (Finder{env, write(t, cert("no DER"))}).Pool(); err == nil {
+	if _, err := (CACerts{env, writeCerts(t, cert("no DER"))}).Pool(); err == nil {
 		t.Error("a pool of what is no certificate")
 	}
 }
 
-func FuzzOnly(f *testing.F) {
+func FuzzOnlyCerts(f *testing.F) {
 	f.Add([]byte(cert("a") + "x" + cert("b")))
 	f.Add([]byte(key("a")))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		got := Only(raw)
-		if !bytes.Equal(Only(got), got) {
+		got := onlyCerts(raw)
+		if !bytes.Equal(onlyCerts(got), got) {
 			t.Errorf("%q is not stable", got)
 		}
 		if bytes.Contains(got, []byte("PRIVATE KEY-----")) {
