@@ -17,7 +17,6 @@ import (
 
 	"abl/images"
 	"abl/internal/config"
-	"abl/internal/gateway/sidecar"
 	"abl/internal/hostfs"
 	"abl/internal/outcome"
 	"abl/internal/redact"
@@ -66,8 +65,8 @@ type Environment struct {
 	UID, GID int  // user of the containers
 	Lend     bool // the workspaces must change their owner to that user
 
-	forwards map[string]*sidecar.Forwarder // to model servers and proxies on this machine's loopback, by target
-	heard    atomic.Bool                   // a provider has responded to a call
+	forwards map[string]*forwarder // to model servers and proxies on this machine's loopback, by target
+	heard    atomic.Bool           // a provider has responded to a call
 }
 
 // Open connects to the engine and removes what an earlier run left, except a
@@ -76,7 +75,7 @@ func Open(ctx context.Context, o Options) (*Environment, error) {
 	if o.Owned == "" {
 		o.Owned = o.Project.Root
 	}
-	e := &Environment{Options: o, forwards: map[string]*sidecar.Forwarder{}}
+	e := &Environment{Options: o, forwards: map[string]*forwarder{}}
 	e.UID, e.GID, e.Lend = hostfs.RoleID(o.Owned, os.Geteuid())
 	for _, do := range []func(context.Context) error{e.reach, e.setUp, e.seesFiles, e.sweepLeft} {
 		err := cmp.Or(do(ctx), ctx.Err())

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"abl/internal/gateway"
-	"abl/internal/gateway/sidecar"
 	"abl/internal/helper"
 	"abl/internal/state"
 	"abl/internal/usage"
@@ -113,7 +112,7 @@ func (g *Gate) Resume(ctx context.Context, key string) error {
 }
 
 // renew renews the key of a call until Close.
-func (g *Gate) renew(ctx context.Context, box sidecar.Sidecar) {
+func (g *Gate) renew(ctx context.Context, box sidecar) {
 	if g.Key == nil || g.unrenew != nil {
 		return
 	}
@@ -124,7 +123,7 @@ func (g *Gate) renew(ctx context.Context, box sidecar.Sidecar) {
 }
 
 // watch reads a gateway's log until Close.
-func (g *Gate) watch(ctx context.Context, box sidecar.Sidecar) {
+func (g *Gate) watch(ctx context.Context, box sidecar) {
 	if g.unwatch != nil {
 		return
 	}
@@ -142,7 +141,7 @@ func (g *Gate) sees(e gateway.Entry) {
 		is.Signs, is.Requests = was.Signs, was.Requests
 	}
 	is.Signs++
-	if text := sidecar.Words(e); text != "" {
+	if text := requestText(e); text != "" {
 		is.Requests = append(is.Requests, text)
 	}
 	g.used.Store(is)
@@ -156,21 +155,21 @@ func (g *Gate) Used() *roles.Used { return g.used.Load() }
 
 // Used returns the usage of a call so far, as the abl that runs it last saw it, nil if it is unknown.
 func Used(p state.Project, call string) *roles.Used {
-	return usedBy(sidecar.Read(gateLog(p.Call(call))).Sum())
+	return usedBy(storedGateLog(p.Call(call)).Sum())
 }
 
 // Requests returns the requests of a call to its model in words. Of a running call it is only the newest.
 func Requests(r roles.Record) (all []string) {
-	for _, e := range sidecar.Read(gateLog(r.Dir)).Entries {
-		if text := sidecar.Words(e); text != "" {
+	for _, e := range storedGateLog(r.Dir).Entries {
+		if text := requestText(e); text != "" {
 			all = append(all, text)
 		}
 	}
 	return all
 }
 
-// gateLog returns the file with the log of a call's gateway, in the folder of its record.
-func gateLog(dir string) string { return filepath.Join(dir, "gateway.jsonl") }
+// gateLogPath returns the file with the log of a call's gateway, in the folder of its record.
+func gateLogPath(dir string) string { return filepath.Join(dir, "gateway.jsonl") }
 
 // usedBy converts the sum in a gateway's log, which may be nil.
 func usedBy(sum *gateway.Sum) *roles.Used {
@@ -198,7 +197,7 @@ func (g *Gate) Close(ctx context.Context, key string) (roles.Traffic, error) {
 		g.unrenew = nil
 	}
 	log, err := g.sidecar(key, time.Time{}).Close(ctx)
-	if err != nil && !errors.Is(err, sidecar.ErrGone) {
+	if err != nil && !errors.Is(err, errGatewayGone) {
 		return roles.Traffic{}, err
 	}
 	t := trafficOf(log, key)
@@ -250,14 +249,14 @@ func atMost(known *roles.Charged, b gateway.Budget) *roles.Charged {
 	return all
 }
 
-func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
-	return sidecar.Sidecar{
+func (g *Gate) sidecar(key string, deadline time.Time) sidecar {
+	return sidecar{
 		Engine: g.Engine,
 		Name:   roles.GateName(g.ID, key),
 		Image:  g.Sidecar,
 		Inside: g.Network(g.Place),
 		Way:    g.EgressEndpoint(),
-		Keep:   gateLog(g.Project.Call(key)),
+		Keep:   gateLogPath(g.Project.Call(key)),
 		Safe:   g.Safe,
 		Labels: g.Labels("gateway", g.Place, key, deadline),
 	}
@@ -265,7 +264,7 @@ func (g *Gate) sidecar(key string, deadline time.Time) sidecar.Sidecar {
 
 // trafficOf summarizes a gateway's log for a call. Requests with unknown usage are a separate
 // Usage, so that every sum is shown as a lower bound.
-func trafficOf(log sidecar.Log, call string) roles.Traffic {
+func trafficOf(log gateLog, call string) roles.Traffic {
 	used := log.Sum()
 	if used == nil {
 		return roles.Traffic{Usage: []agent.Usage{{Part: true}}, Requests: -1}
@@ -290,7 +289,7 @@ func trafficOf(log sidecar.Log, call string) roles.Traffic {
 	if len(t.Usage) == 0 {
 		t.Usage = []agent.Usage{{Count: usage.None()}} // known: nothing passed
 	}
-	t.Notes = append(t.Notes, sidecar.Advice(log.Entries)...)
+	t.Notes = append(t.Notes, refusalNotes(log.Entries)...)
 	last := gateway.LastTrouble(log.Entries, call)
 	t.Fault, t.Waiting, t.Finish = last.Fault, last.Waiting, last.Finish
 	t.Calls, t.Unfinished, t.Left = last.Calls, last.Unfinished, last.Left

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"abl/internal/gateway"
-	"abl/internal/gateway/sidecar"
 	"abl/internal/usage"
 	"abl/roles"
 
@@ -15,8 +14,8 @@ import (
 
 func TestTraffic(t *testing.T) {
 	n := func(n int64) *int64 { return &n }
-	log := func(s gateway.Sum, ended bool) sidecar.Log {
-		return sidecar.Log{Entries: []gateway.Entry{{Kind: gateway.Ended, Call: "c", Sum: &s}}, Ended: ended}
+	log := func(s gateway.Sum, ended bool) gateLog {
+		return gateLog{Entries: []gateway.Entry{{Kind: gateway.Ended, Call: "c", Sum: &s}}, Ended: ended}
 	}
 	whole := usage.Count{Input: n(20), Candidates: n(4), Total: n(24)}
 	part := usage.Count{Total: n(3)}
@@ -32,7 +31,7 @@ func TestTraffic(t *testing.T) {
 	over.Over = "reached"
 	for _, c := range []struct {
 		name string
-		log  sidecar.Log
+		log  gateLog
 		want string
 	}{
 		{"an-answer", log(some, true), "m 24; 1 requests; charged 24"},
@@ -56,7 +55,7 @@ func TestTraffic(t *testing.T) {
 			" unknown; 0 requests; charged 100; " + fmt.Sprintf(lost, 2)},
 		{"ended-with-a-request-under-way", log(gateway.Sum{UnderWay: 1, Reserved: 50}, true),
 			" unknown; 0 requests; charged 50"},
-		{"gone", sidecar.Log{}, " unknown; -1 requests; charged unknown"},
+		{"gone", gateLog{}, " unknown; -1 requests; charged unknown"},
 		{"over-the-budget", log(over, true), "m 24; 1 requests; charged 24; over: reached"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

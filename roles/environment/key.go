@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"abl/internal/gateway"
-	"abl/internal/gateway/sidecar"
 	"abl/internal/proc"
 	"abl/internal/redact"
 	"abl/roles/agent"
@@ -110,7 +109,7 @@ func (k *keyCommand) lastLine(text string) string {
 
 // renew sends new keys to the gateway of a call until ctx ends. It returns the last failure unless
 // a later renewal succeeded.
-func (k *keyCommand) renew(ctx context.Context, box sidecar.Sidecar) (failure error) {
+func (k *keyCommand) renew(ctx context.Context, box sidecar) (failure error) {
 	for pause := k.every; proc.Pause(ctx, pause) == nil; {
 		key, err := k.run(ctx)
 		if err == nil {

@@ -14,7 +14,6 @@ import (
 	"abl/images"
 	"abl/internal/config"
 	"abl/internal/gateway"
-	"abl/internal/gateway/sidecar"
 )
 
 // Proxy is the proxy through which requests leave this machine.
@@ -133,7 +132,7 @@ func (e *Environment) proxies(ctx context.Context) (gateway.Proxies, error) {
 			return gateway.Proxies{}, &Error{Usage, "give an address that the engine's machine reaches",
 				fmt.Errorf("cannot use the proxy of %s: it is on this machine's loopback, and the engine runs elsewhere", p.From)}
 		}
-		one, err := e.forwarder(ctx, "the proxy of "+p.From, at, sidecar.ListenProxy)
+		one, err := e.forwarder(ctx, "the proxy of "+p.From, at, forwardProxy)
 		if err != nil {
 			return gateway.Proxies{}, err
 		}

@@ -13,7 +13,6 @@ import (
 
 	"abl/internal/config"
 	"abl/internal/gateway"
-	"abl/internal/gateway/sidecar"
 	"abl/internal/hostfs"
 	"abl/roles/agent"
 )
@@ -65,7 +64,7 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 		err = fmt.Errorf("cannot use %s: it is on this machine's loopback, and the engine runs elsewhere", vars.BaseVar)
 		return "", &Error{Usage, "give an address that the engine's machine reaches", err}
 	}
-	one, err := e.forwarder(ctx, vars.BaseVar, target, sidecar.Listen)
+	one, err := e.forwarder(ctx, vars.BaseVar, target, forwardServer)
 	if err != nil {
 		return "", err
 	}
@@ -73,12 +72,12 @@ func (e *Environment) upstream(ctx context.Context, vars agent.Provider) (string
 }
 
 // listen starts a forwarder to a server.
-type listen func(context.Context, sidecar.Listening, *url.URL, *x509.CertPool) (*sidecar.Forwarder, error)
+type listen func(context.Context, listening, *url.URL, *x509.CertPool) (*forwarder, error)
 
 // forwarder returns the forwarder to target, and starts it if necessary. name is shown in errors.
 func (e *Environment) forwarder(
 	ctx context.Context, name string, target *url.URL, by listen,
-) (*sidecar.Forwarder, error) {
+) (*forwarder, error) {
 	if one := e.forwards[target.String()]; one != nil {
 		return one, nil
 	}
@@ -93,7 +92,7 @@ func (e *Environment) forwarder(
 // abl, because a gateway that still runs connects there.
 func (e *Environment) forward(
 	ctx context.Context, name string, target *url.URL, by listen,
-) (*sidecar.Forwarder, error) {
+) (*forwarder, error) {
 	if err := e.Boxes.EnsureEgress(ctx); err != nil {
 		return nil, err
 	}
@@ -101,7 +100,7 @@ func (e *Environment) forward(
 	if err != nil {
 		return nil, err
 	}
-	note, was := e.Project.Forwards(), map[string]sidecar.Listening{}
+	note, was := e.Project.Forwards(), map[string]listening{}
 	data, _ := hostfs.Read(e.Project.Root, e.Project.Rel(note), 1<<20)
 	_ = json.Unmarshal(data, &was) // without the file, only a running call loses its provider
 	var roots *x509.CertPool
@@ -117,7 +116,7 @@ func (e *Environment) forward(
 			return one, nil
 		}
 	}
-	one, err := by(alive, sidecar.Listening{Addr: netip.AddrPortFrom(addr, 0)}, target, roots)
+	one, err := by(alive, listening{Addr: netip.AddrPortFrom(addr, 0)}, target, roots)
 	if err != nil {
 		return nil, fmt.Errorf("cannot forward to %s for the gateway: %w", name, err)
 	}

@@ -23,9 +23,8 @@ var adapters = []struct{ pkg, by string }{
 	{"internal/git/ignore", "internal/git/... orchestrator/codecommit/..."},
 	{"internal/sandbox/docker/...", "roles/environment"},
 	{"internal/git/...", "internal/git/..."},
-	{"internal/gateway/meter", "internal/gateway/... roles/..."},               // parses responses, without side effects
-	{"internal/gateway", "internal/gateway/... roles/environment roles/model"}, // addresses of providers
-	{"internal/gateway/...", "internal/gateway/... roles/environment"},
+	{"internal/gateway/meter", "internal/gateway/... roles/..."}, // parses responses, without side effects
+	{"internal/gateway/...", "internal/gateway/... roles/environment roles/model"},
 	{"internal/broker", ""},
 }
 

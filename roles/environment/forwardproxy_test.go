@@ -1,4 +1,4 @@
-package sidecar
+package environment
 
 import (
 	"bufio"
@@ -44,7 +44,7 @@ func TestListenProxy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f, err := ListenProxy(t.Context(), Listening{Addr: netip.MustParseAddrPort("127.0.0.1:0")}, target, nil)
+			f, err := forwardProxy(t.Context(), listening{Addr: netip.MustParseAddrPort("127.0.0.1:0")}, target, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package sidecar
+package environment
 
 import (
 	"fmt"
@@ -43,10 +43,10 @@ func TestAdvice(t *testing.T) {
 		"the gateway refused busy.example:443: 32 tunnels are open",
 		"to allow them, add to .abl/config.yaml: network: {allow: [a.example:443, b.example:8443]}",
 	}
-	if diff := cmp.Diff(want, Advice(log)); diff != "" {
+	if diff := cmp.Diff(want, refusalNotes(log)); diff != "" {
 		t.Error(diff)
 	}
-	if notes := Advice(log[:1]); len(notes) > 0 {
+	if notes := refusalNotes(log[:1]); len(notes) > 0 {
 		t.Errorf("nothing was refused: %q", notes)
 	}
 }
@@ -58,7 +58,7 @@ func TestAdviceIsTaken(t *testing.T) {
 		host := fmt.Sprintf("host-%02d.example:443", i)
 		log = append(log, refused(gateway.Tunneled, host, host+" is not in network.allow"))
 	}
-	advice := Advice(log)
+	advice := refusalNotes(log)
 	if len(advice) != mostHosts+2 || advice[mostHosts] != "the gateway refused 30 more hosts" {
 		t.Fatalf("%d notes: %q", len(advice), advice[mostHosts:])
 	}

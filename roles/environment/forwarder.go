@@ -1,4 +1,4 @@
-package sidecar
+package environment
 
 import (
 	"context"
@@ -31,28 +31,28 @@ const (
 	maxConnections = 256 // open at once; two gateways have 64 requests each under way
 )
 
-// Listening is the address and the token of a Forwarder. A new process of abl needs them to listen in
-// the same place. Without a token the Forwarder makes one.
-type Listening struct {
+// listening is the address and the token of a forwarder. A new process of abl needs them to listen in
+// the same place. Without a token the forwarder makes one.
+type listening struct {
 	Addr  netip.AddrPort `json:"addr"`
 	Token string         `json:"token"`
 }
 
-// Forwarder is the route from a gateway to a server on this machine's loopback, such as a proxy or a
+// forwarder is the route from a gateway to a server on this machine's loopback, such as a proxy or a
 // model server, which no container can reach. It listens on this machine's address in the egress
 // network of the gateways, and only accepts requests with its token.
-type Forwarder struct {
+type forwarder struct {
 	http.Server
-	At Listening
+	At listening
 }
 
 // quiet discards messages of net/http.
 var quiet = log.New(io.Discard, "", 0)
 
-// Listen forwards requests from the address at, whose port may be 0 for a free one, to target. roots
+// forwardServer forwards requests from the address at, whose port may be 0 for a free one, to target. roots
 // are the authorities for an https target, nil for the system's. It stops when ctx is done, or by
 // Close.
-func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.CertPool) (*Forwarder, error) {
+func forwardServer(ctx context.Context, at listening, target *url.URL, roots *x509.CertPool) (*forwarder, error) {
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		FlushInterval: -1,
@@ -68,7 +68,7 @@ func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.Cert
 			MaxResponseHeaderBytes: maxHeader,
 		},
 	}
-	return listen(ctx, at, func(w http.ResponseWriter, r *http.Request, is func(token string) bool) bool {
+	return listenFor(ctx, at, func(w http.ResponseWriter, r *http.Request, is func(token string) bool) bool {
 		token, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		if !is(token) {
 			return false
@@ -82,9 +82,9 @@ func Listen(ctx context.Context, at Listening, target *url.URL, roots *x509.Cert
 	})
 }
 
-// ListenProxy is Listen for a target that is a proxy. It allows tunnels to any host.
-func ListenProxy(ctx context.Context, at Listening, target *url.URL, roots *x509.CertPool) (*Forwarder, error) {
-	return listen(ctx, at, func(w http.ResponseWriter, r *http.Request, is func(token string) bool) bool {
+// forwardProxy is forwardServer for a target that is a proxy. It allows tunnels to any host.
+func forwardProxy(ctx context.Context, at listening, target *url.URL, roots *x509.CertPool) (*forwarder, error) {
+	return listenFor(ctx, at, func(w http.ResponseWriter, r *http.Request, is func(token string) bool) bool {
 		auth := http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
 		_, password, _ := auth.BasicAuth()
 		if r.Method != http.MethodConnect || !is(password) {
@@ -95,9 +95,9 @@ func ListenProxy(ctx context.Context, at Listening, target *url.URL, roots *x509
 	})
 }
 
-// listen serves requests with handle, which returns false for a request without the token.
-func listen(ctx context.Context, at Listening,
-	handle func(w http.ResponseWriter, r *http.Request, is func(token string) bool) bool) (*Forwarder, error) {
+// listenFor serves requests with handle, which returns false for a request without the token.
+func listenFor(ctx context.Context, at listening,
+	handle func(w http.ResponseWriter, r *http.Request, is func(token string) bool) bool) (*forwarder, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.Addr.String())
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen for the gateway on this machine: %w", err)
@@ -107,7 +107,7 @@ func listen(ctx context.Context, at Listening,
 		at.Token = rand.Text()
 	}
 	is := func(token string) bool { return subtle.ConstantTimeCompare([]byte(token), []byte(at.Token)) == 1 }
-	f := &Forwarder{At: at, Server: http.Server{
+	f := &forwarder{At: at, Server: http.Server{
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
@@ -126,10 +126,10 @@ func listen(ctx context.Context, at Listening,
 }
 
 // ProxyURL returns the address of the proxy for the gateway's setup. It contains the token.
-func (f *Forwarder) ProxyURL() string { return "http://abl:" + f.At.Token + "@" + f.At.Addr.String() }
+func (f *forwarder) ProxyURL() string { return "http://abl:" + f.At.Token + "@" + f.At.Addr.String() }
 
 // URL returns the upstream for the gateway's setup. It contains the token.
-func (f *Forwarder) URL() string { return "http://" + f.At.Addr.String() + "/" + f.At.Token }
+func (f *forwarder) URL() string { return "http://" + f.At.Addr.String() + "/" + f.At.Token }
 
 // noAnswer reports to the gateway whether a request without a response may have reached the server.
 func noAnswer(w http.ResponseWriter, _ *http.Request, err error) {

@@ -1,4 +1,4 @@
-package sidecar
+package environment
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 const key = "a-key-of-nobody-0815"
 
 // place returns a sidecar on a real engine, with its two networks.
-func place(t *testing.T) (Sidecar, *docker.Engine) {
+func place(t *testing.T) (sidecar, *docker.Engine) {
 	t.Helper()
 	lab.Engine(t)
 	ctx := context.WithoutCancel(t.Context())
@@ -40,7 +40,7 @@ func place(t *testing.T) (Sidecar, *docker.Engine) {
 	for name, egress := range map[string]bool{"in": false, "out": true} {
 		must(t, e.EnsureNetwork(ctx, sandbox.Network{Name: sandbox.Name(id, name), Labels: labels, Egress: egress, Pool: "10.214.0.0/16"}))
 	}
-	return Sidecar{
+	return sidecar{
 		Engine: e, Name: sandbox.Name(id, "gate"), Image: image, Labels: labels,
 		Inside: sandbox.Name(id, "in"), Way: sandbox.Endpoint{Network: sandbox.Name(id, "out")},
 		Keep: filepath.Join(t.TempDir(), "gateway.jsonl"),
@@ -96,7 +96,7 @@ func TestGone(t *testing.T) {
 	s, e := place(t)
 	must(t, s.Open(t.Context(), setup()))
 	must(t, e.Remove(t.Context(), s.Name))
-	if log, err := s.Close(t.Context()); !errors.Is(err, ErrGone) {
+	if log, err := s.Close(t.Context()); !errors.Is(err, errGatewayGone) {
 		t.Errorf("%+v, %v", log, err)
 	}
 }

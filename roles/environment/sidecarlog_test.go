@@ -1,4 +1,4 @@
-package sidecar
+package environment
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func (d dying) Logs(context.Context, string, int64) ([]byte, error) {
 func TestLastWordsAreKeptSafe(t *testing.T) {
 	o := &redact.Sanitizer{}
 	o.Hide(key)
-	s := Sidecar{Engine: dying{words: `{"seq":1,"kind":"ready"}` + "\npanic: " + key + "\x1b[2J\n"}, Keep: filepath.Join(t.TempDir(), "log"), Safe: o}
+	s := sidecar{Engine: dying{words: `{"seq":1,"kind":"ready"}` + "\npanic: " + key + "\x1b[2J\n"}, Keep: filepath.Join(t.TempDir(), "log"), Safe: o}
 	for range 2 {
 		log, err := s.Close(t.Context())
 		if must(t, err); len(log.Entries) != 1 || log.Ended {
@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 		{"of a gateway without sums", `{"seq":1,"kind":"end"}` + "\n", "1 lines, ended true, unknown"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			log := parse([]byte(c.log))
+			log := parseGateLog([]byte(c.log))
 			got := fmt.Sprintf("%d lines, ended %t, ", len(log.Entries), log.Ended)
 			if sum := log.Sum(); sum == nil {
 				got += "unknown"
@@ -82,7 +82,7 @@ func TestParse(t *testing.T) {
 // The usage in the log of a running gateway is known after the gateway is gone, also to another abl.
 func TestWhatWasSeenIsKept(t *testing.T) {
 	words := `{"seq":1,"kind":"ready"}` + "\n" + `{"seq":7,"kind":"begin","sum":{"spent":5,"reserved":9}}` + "\n"
-	s := Sidecar{Engine: dying{words: words}, Keep: filepath.Join(t.TempDir(), "log"), Safe: &redact.Sanitizer{}}
+	s := sidecar{Engine: dying{words: words}, Keep: filepath.Join(t.TempDir(), "log"), Safe: &redact.Sanitizer{}}
 	var heard int64
 	for last := int64(0); last < 7; {
 		var err error
@@ -94,7 +94,7 @@ func TestWhatWasSeenIsKept(t *testing.T) {
 	s.Engine = goneEngine{}
 	log, err := s.Close(t.Context())
 	sum := log.Sum()
-	if heard != 5 || !errors.Is(err, ErrGone) || log.Ended || sum == nil || sum.Spent != 5 || sum.Reserved != 9 {
+	if heard != 5 || !errors.Is(err, errGatewayGone) || log.Ended || sum == nil || sum.Spent != 5 || sum.Reserved != 9 {
 		t.Errorf("heard %d, then %+v, %v", heard, log, err)
 	}
 	must(t, s.forget(t.Context()))
@@ -129,7 +129,7 @@ func TestWords(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var e gateway.Entry
 			must(t, json.Unmarshal([]byte(c.line), &e))
-			if got := Words(e); got != c.want {
+			if got := requestText(e); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})

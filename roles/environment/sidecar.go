@@ -1,6 +1,4 @@
-// Package sidecar runs the gateway of a call in a separate container: it creates the container, sends
-// the setup to it, and stores its log with the call.
-package sidecar
+package environment
 
 import (
 	"bytes"
@@ -27,8 +25,8 @@ import (
 	"abl/internal/wording"
 )
 
-// Sidecar is the gateway of one call.
-type Sidecar struct {
+// sidecar is the gateway of one call in its container. It stores the gateway's log with the call.
+type sidecar struct {
 	Engine sandbox.Engine
 	Name   string // of the container
 	Image  string
@@ -39,21 +37,21 @@ type Sidecar struct {
 	Safe   *redact.Sanitizer // removes secrets from the log
 }
 
-// user differs from the users of all roles and of the holder.
-const user = "10010:10010"
+// gatewayUser differs from the users of all roles and of the holder.
+const gatewayUser = "10010:10010"
 
 const (
 	watchEvery = 2 * time.Second
 
-	grace   = 5 * time.Second  // for the last requests to write their lines
-	warmUp  = 10 * time.Second // until it listens
-	maxLog  = 32 << 20         // bytes of the log; the engine keeps less
-	lookFor = 10 * time.Millisecond
+	gatewayGrace = 5 * time.Second  // for the last requests to write their lines
+	gatewayStart = 10 * time.Second // until it listens
+	maxGateLog   = 32 << 20         // bytes of the log; the engine keeps less
+	lookFor      = 10 * time.Millisecond
 )
 
 // Open creates the container and returns when the gateway listens. It first removes a container of
 // the same name, which belongs to a call that never ran.
-func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
+func (s sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 	setup.Listen = ":" + strconv.Itoa(helper.GatewayPort)
 	if err := s.forget(ctx); err != nil {
 		return err
@@ -79,14 +77,14 @@ func (s Sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 
 // Watch calls look with each new line of the gateway that has the usage, until ctx is done. It stores
 // the newest line, in case the gateway is removed. It retries after an error.
-func (s Sidecar) Watch(ctx context.Context, look func(gateway.Entry)) {
+func (s sidecar) Watch(ctx context.Context, look func(gateway.Entry)) {
 	for last := int64(0); proc.Pause(ctx, watchEvery) == nil; {
 		last, _ = s.see(ctx, last, look)
 	}
 }
 
 // see calls look with each line whose number is greater than last. It returns the newest number.
-func (s Sidecar) see(ctx context.Context, last int64, look func(gateway.Entry)) (int64, error) {
+func (s sidecar) see(ctx context.Context, last int64, look func(gateway.Entry)) (int64, error) {
 	log, err := s.log(ctx)
 	if err != nil || log.Sum() == nil {
 		return last, err
@@ -107,21 +105,22 @@ func (s Sidecar) see(ctx context.Context, last int64, look func(gateway.Entry)) 
 	return newest.Seq, err
 }
 
-// Read returns the stored log of a closed gateway, or the newest line that Watch saw of a running one. It
-// is empty if there is neither. keep is the Sidecar's Keep.
-func Read(keep string) Log {
+// storedGateLog returns the stored log of the closed gateway of a call, or the newest line that Watch saw of
+// a running one. It is empty if there is neither. dir is the folder of the call's record.
+func storedGateLog(dir string) gateLog {
+	keep := gateLogPath(dir)
 	data, err := readLog(keep)
 	if errors.Is(err, hostfs.ErrAbsent) {
-		data, err = readLog(Sidecar{Keep: keep}.seen())
+		data, err = readLog(sidecar{Keep: keep}.seen())
 	}
 	if err != nil {
-		return Log{}
+		return gateLog{}
 	}
-	return parse(data)
+	return parseGateLog(data)
 }
 
-// Words returns a request of an agent to its model in words, "" for other lines.
-func Words(e gateway.Entry) string {
+// requestText returns a request of an agent to its model in words, "" for other lines.
+func requestText(e gateway.Entry) string {
 	if e.Kind != gateway.Requested || e.Req == nil || e.Req.Free || e.Req.Model == "" {
 		return ""
 	}
@@ -140,17 +139,17 @@ func Words(e gateway.Entry) string {
 }
 
 // seen returns the path of the file with the newest line that Watch saw.
-func (s Sidecar) seen() string { return s.Keep + ".seen" }
+func (s sidecar) seen() string { return s.Keep + ".seen" }
 
 // feed sends a line to the gateway.
-func (s Sidecar) feed(ctx context.Context, order any) error {
+func (s sidecar) feed(ctx context.Context, order any) error {
 	line, _ := json.Marshal(order) // strings and numbers always encode
 	return s.Engine.Feed(ctx, s.Name, append(line, '\n'))
 }
 
-func (s Sidecar) box() sandbox.Box {
+func (s sidecar) box() sandbox.Box {
 	return sandbox.Box{
-		Name: s.Name, Image: s.Image, User: user, Argv: []string{helper.Bin + "/" +
+		Name: s.Name, Image: s.Image, User: gatewayUser, Argv: []string{helper.Bin + "/" +
 			helper.Gateway}, Stdin: true, Labels: s.Labels,
 		Reach: sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: s.Inside, Aliases: []string{helper.GatewayAlias}},
 			s.Way}, Resolve: true},
@@ -159,8 +158,8 @@ func (s Sidecar) box() sandbox.Box {
 }
 
 // listens waits for the ready line.
-func (s Sidecar) listens(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, warmUp)
+func (s sidecar) listens(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, gatewayStart)
 	defer cancel()
 	for {
 		log, err := s.log(ctx)
@@ -177,8 +176,8 @@ func (s Sidecar) listens(ctx context.Context) error {
 }
 
 // abandon removes the container and adds its output to the error.
-func (s Sidecar) abandon(ctx context.Context, err error) error {
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), warmUp)
+func (s sidecar) abandon(ctx context.Context, err error) error {
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), gatewayStart)
 	defer cancel()
 	if words, lerr := s.Engine.Logs(late, s.Name, 2<<10); lerr == nil && len(words) > 0 {
 		err = fmt.Errorf("%w; its output: %s", err, words)
@@ -187,17 +186,17 @@ func (s Sidecar) abandon(ctx context.Context, err error) error {
 }
 
 // Bound gives the gateway new bounds for its call.
-func (s Sidecar) Bound(ctx context.Context, b gateway.Budget) error {
+func (s sidecar) Bound(ctx context.Context, b gateway.Budget) error {
 	return s.order(ctx, gateway.Command{Budget: &b})
 }
 
 // Renew gives the gateway a new key for its provider.
-func (s Sidecar) Renew(ctx context.Context, key gateway.Secret) error {
+func (s sidecar) Renew(ctx context.Context, key gateway.Secret) error {
 	return s.order(ctx, gateway.Command{Key: key})
 }
 
 // order sends a command to the gateway. It does nothing if the gateway has ended.
-func (s Sidecar) order(ctx context.Context, c gateway.Command) error {
+func (s sidecar) order(ctx context.Context, c gateway.Command) error {
 	st, err := s.Engine.Status(ctx, s.Name)
 	if errors.Is(err, sandbox.ErrNotFound) || err == nil && st.State != sandbox.Running {
 		return nil
@@ -208,65 +207,65 @@ func (s Sidecar) order(ctx context.Context, c gateway.Command) error {
 	return s.feed(ctx, c)
 }
 
-// Log is the log of a gateway.
-type Log struct {
+// gateLog is the log of a gateway.
+type gateLog struct {
 	Entries []gateway.Entry
 	Ended   bool // the newest line is the last one
 }
 
 // Sum returns the usage in the newest line, nil without lines.
-func (l Log) Sum() *gateway.Sum {
+func (l gateLog) Sum() *gateway.Sum {
 	if len(l.Entries) == 0 {
 		return nil
 	}
 	return l.Entries[len(l.Entries)-1].Sum
 }
 
-// ErrGone means that the container and its log are gone. Only the line that Watch saw is left.
-var ErrGone = errors.New("another program removed the gateway")
+// errGatewayGone means that the container and its log are gone. Only the line that Watch saw is left.
+var errGatewayGone = errors.New("another program removed the gateway")
 
 // Close stops the gateway, stores its log in the record of the call and removes the container, in this
 // order, so that a repetition after a crash returns the same log.
-func (s Sidecar) Close(ctx context.Context) (Log, error) {
+func (s sidecar) Close(ctx context.Context) (gateLog, error) {
 	// If the log is stored, the gateway was closed before.
 	kept, err := readLog(s.Keep)
 	if !errors.Is(err, hostfs.ErrAbsent) {
-		return parse(kept), errors.Join(err, s.drop(ctx))
+		return parseGateLog(kept), errors.Join(err, s.drop(ctx))
 	}
 	seen, err := readLog(s.seen())
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return Log{}, fmt.Errorf("cannot read the newest line of the gateway: %w", err)
+		return gateLog{}, fmt.Errorf("cannot read the newest line of the gateway: %w", err)
 	}
-	err = s.Engine.Stop(ctx, s.Name, grace)
+	err = s.Engine.Stop(ctx, s.Name, gatewayGrace)
 	if errors.Is(err, sandbox.ErrNotFound) {
-		return parse(seen), ErrGone
+		return parseGateLog(seen), errGatewayGone
 	}
 	if err != nil {
-		return Log{}, err
+		return gateLog{}, err
 	}
-	data, err := s.Engine.Logs(ctx, s.Name, maxLog)
+	data, err := s.Engine.Logs(ctx, s.Name, maxGateLog)
 	if err != nil {
-		return Log{}, err
+		return gateLog{}, err
 	}
 	// After a power failure the engine's log may lack lines that Watch saw.
-	if all := slices.Concat(data, []byte("\n"), seen); len(parse(all).Entries) > len(parse(data).Entries) {
+	if all := slices.Concat(data, []byte("\n"), seen); len(parseGateLog(all).Entries) > len(parseGateLog(data).Entries) {
 		data = all
 	}
 	data = []byte(s.Safe.Whole(string(data))) // the output of a crash may contain anything
 	if err := hostfs.Write(s.Keep, data, 0o644); err != nil {
-		return Log{}, fmt.Errorf("cannot write the gateway's log: %w", err)
+		return gateLog{}, fmt.Errorf("cannot write the gateway's log: %w", err)
 	}
 	failpoint.Here("gateway.kept")
-	return parse(data), s.drop(ctx)
+	return parseGateLog(data), s.drop(ctx)
 }
 
 // forget removes the container and the log of an earlier gateway with this name.
-func (s Sidecar) forget(ctx context.Context) error {
+func (s sidecar) forget(ctx context.Context) error {
 	return errors.Join(removeFile(s.Keep), s.drop(ctx))
 }
 
 // drop removes the container and the newest line.
-func (s Sidecar) drop(ctx context.Context) error {
+func (s sidecar) drop(ctx context.Context) error {
 	return errors.Join(removeFile(s.seen()), s.Engine.Remove(ctx, s.Name))
 }
 
@@ -277,13 +276,13 @@ func removeFile(name string) error {
 	return nil
 }
 
-func (s Sidecar) log(ctx context.Context) (Log, error) {
-	data, err := s.Engine.Logs(ctx, s.Name, maxLog)
-	return parse(data), err
+func (s sidecar) log(ctx context.Context) (gateLog, error) {
+	data, err := s.Engine.Logs(ctx, s.Name, maxGateLog)
+	return parseGateLog(data), err
 }
 
-// parse reads the lines of a log. It skips other output, such as that of a crash.
-func parse(data []byte) (l Log) {
+// parseGateLog reads the lines of a log. It skips other output, such as that of a crash.
+func parseGateLog(data []byte) (l gateLog) {
 	next := int64(1)
 	for line := range bytes.Lines(data) {
 		var e gateway.Entry
@@ -300,9 +299,9 @@ func parse(data []byte) (l Log) {
 // mostHosts is the number of refused hosts to name.
 const mostHosts = 20
 
-// Advice returns notes on the hosts that the gateway refused, and the setting that allows them. A role
+// refusalNotes returns notes on the hosts that the gateway refused, and the setting that allows them. A role
 // can request any text, so it only suggests hosts with a valid name.
-func Advice(log []gateway.Entry) (notes []string) {
+func refusalNotes(log []gateway.Entry) (notes []string) {
 	times := map[string]int{}
 	var refused []gateway.Entry
 	for _, e := range log {
@@ -342,7 +341,7 @@ func Advice(log []gateway.Entry) (notes []string) {
 
 // readLog reads a stored log. A damaged file counts as empty.
 func readLog(path string) ([]byte, error) {
-	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), 2*maxLog)
+	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), 2*maxGateLog)
 	if errors.Is(err, hostfs.ErrNotRegular) || errors.Is(err, hostfs.ErrTooLarge) {
 		return nil, nil
 	}

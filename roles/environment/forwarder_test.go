@@ -1,4 +1,4 @@
-package sidecar
+package environment
 
 import (
 	"bufio"
@@ -26,13 +26,13 @@ import (
 
 var here = netip.MustParseAddrPort("127.0.0.1:0")
 
-func forward(t *testing.T, target string, roots *x509.CertPool) *Forwarder {
+func forward(t *testing.T, target string, roots *x509.CertPool) *forwarder {
 	t.Helper()
 	u, local, err := gateway.ParseAddress(target)
 	if err != nil || !local {
 		t.Fatal(local, err)
 	}
-	f, err := Listen(t.Context(), Listening{Addr: here}, u, roots)
+	f, err := forwardServer(t.Context(), listening{Addr: here}, u, roots)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,12 +331,12 @@ func TestComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, kill := context.WithCancel(t.Context())
-	first, err := Listen(ctx, Listening{Addr: here}, target, nil)
+	first, err := forwardServer(ctx, listening{Addr: here}, target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := first.URL()
-	if _, err := Listen(t.Context(), first.At, target, nil); err == nil || !strings.Contains(err.Error(), "cannot listen for the gateway") {
+	if _, err := forwardServer(t.Context(), first.At, target, nil); err == nil || !strings.Contains(err.Error(), "cannot listen for the gateway") {
 		t.Errorf("twice at one address: %v", err)
 	}
 	kept, err := json.Marshal(first.At)
@@ -347,11 +347,11 @@ func TestComesBack(t *testing.T) {
 	for err = nil; err == nil; _, err = http.Get(address) { // until it has ended
 		time.Sleep(time.Millisecond)
 	}
-	var state Listening
+	var state listening
 	if err := json.Unmarshal(kept, &state); err != nil {
 		t.Fatal(err)
 	}
-	second, err := Listen(t.Context(), state, target, nil)
+	second, err := forwardServer(t.Context(), state, target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
