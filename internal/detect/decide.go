@@ -142,7 +142,7 @@ func (p *project) decideServer() {
 	if !slices.ContainsFunc(p.open, func(o Open) bool { return o.Key == "app.command" && len(o.Choices) > 0 }) {
 		p.note("app.command", s.command, s.from, s.note)
 	}
-	for _, f := range s.env {
+	for _, f := range append(s.env, p.image.appEnv()...) {
 		p.note(f.Key, f.Value, f.From, f.Note)
 	}
 	if strings.Contains(s.command, "PORT") && portIn(s.command) == 0 {

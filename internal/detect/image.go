@@ -195,8 +195,7 @@ func (d dockerfile) find() {
 	d.start(img)
 }
 
-// start records the command of the image if it runs in the repository as well, with the variables
-// that it may need.
+// start records the command of the image if it runs in the repository as well.
 func (d dockerfile) start(img *image) {
 	from := img.cmd.from
 	if img.cmd.args == nil {
@@ -211,15 +210,22 @@ func (d dockerfile) start(img *image) {
 		if command == "" {
 			continue
 		}
-		s := start{command: command, from: from, port: atoi(img.env["PORT"].Value)}
-		for _, name := range slices.Sorted(maps.Keys(img.env)) {
-			if f := img.env[name]; !match(imageVariable, name+"="+f.Value) {
-				s.env = append(s.env, f)
-			}
-		}
-		d.addStart(s)
+		d.addStart(start{command: command, from: from, port: atoi(img.env["PORT"].Value)})
 		return
 	}
+}
+
+// appEnv returns the variables of the image that the app may need.
+func (i *image) appEnv() (all []Fact) {
+	if i == nil || match(tooling, path.Base(i.base)) {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(i.env)) {
+		if f := i.env[name]; !match(imageVariable, name+"="+f.Value) {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // imageVariable matches variables about the image itself: tools, builds, and paths in its file system.

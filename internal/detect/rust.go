@@ -19,6 +19,7 @@ type rust struct {
 		} `toml:"package"`
 		Bin []struct {
 			Name string `toml:"name"`
+			Path string `toml:"path"`
 		} `toml:"bin"`
 		Dependencies map[string]any `toml:"dependencies"`
 		Workspace    map[string]any `toml:"workspace"`
@@ -55,6 +56,11 @@ func (r *rust) version() {
 		oldest := capture(`(?m)^\s*(?:channel|rust-version)\s*=\s*"(\d+\.\d+)|^(\d+\.\d+)`, r.text(file))
 		all = append(all, wanted{">=" + oldest, r.project.src(file, "")})
 	}
+	if all = slices.DeleteFunc(all, func(w wanted) bool { return w.text == ">=" }); len(all) == 0 {
+		for _, w := range r.fromImage("rust") {
+			all = append(all, wanted{">=" + w.text, w.from})
+		}
+	}
 	if r.choose("rust", all); !r.asked("toolchain.rust") {
 		r.note("toolchain.rust", toolchain.Lines("rust")[0], r.project.src(r.first("Cargo.toml"), ""), "no file names a version")
 	}
@@ -67,16 +73,20 @@ var rustSigns = signs{
 		`#\[(?:arg|clap|structopt)\([^\]]*"[^"]*port[^"]*"[^\]]*default_value(?:_t)?\s*=\s*"?(\d{2,5})`,
 		`env::var\("PORT"\)`,
 	},
-	tcp: `TcpListener::bind`, // a dependency shows HTTP
+	http: `\bhyper(?:_util)?::server\b|\bhyper::Server\b`, // a client depends on hyper, too
+	tcp:  `TcpListener::bind`,                             // a dependency shows HTTP
 }
 
+// rustMain matches the files that Cargo takes for programs.
+const rustMain = `^src/(?:main|bin/[^/]+|bin/[^/]+/main)\.rs$`
+
 func (r *rust) find() {
-	r.depends("axum actix-web rocket warp hyper tide poem salvo", func(string, Source) bool { return true })
+	r.depends("axum actix-web rocket warp tide poem salvo", func(string, Source) bool { return true })
 	var mains []string
 	commands := false // it has several, one of which may be a server
 	for _, file := range r.sources("rust") {
 		text, inner := r.code(file), r.inner(file)
-		if inner == "src/main.rs" || strings.HasPrefix(inner, "src/bin/") {
+		if match(rustMain, inner) || r.named(inner) != "" {
 			mains = append(mains, file)
 		}
 		if kind, from := r.scan(file, text, rustSigns); kind != "" {
@@ -92,15 +102,26 @@ func (r *rust) find() {
 	r.check("test", "cargo test --offline", "tests", r.src(""))
 }
 
+// named returns the name that Cargo.toml gives to the program of a file, "" for none.
+func (r *rust) named(file string) string {
+	for _, b := range r.manifest.Bin {
+		if path.Clean(b.Path) == file {
+			return b.Name
+		}
+	}
+	return ""
+}
+
 // start records how the program of the package starts.
 func (r *rust) start(mains []string) {
 	const run = "cargo run --offline --release"
 	m := r.manifest
 	nameOf := func(file string) string {
-		if name := strings.TrimSuffix(path.Base(file), ".rs"); name != "main" {
-			return name
+		inner := strings.TrimSuffix(strings.TrimSuffix(r.inner(file), ".rs"), "/main")
+		if inner == "src" {
+			inner = m.Package.Name
 		}
-		return m.Package.Name
+		return cmp.Or(r.named(r.inner(file)), path.Base(inner))
 	}
 	switch {
 	case m.Workspace != nil && m.Package.Name == "":
@@ -120,14 +141,15 @@ func (r *rust) start(mains []string) {
 		r.try(run, Source{File: mains[0]})
 	default:
 		program := cmp.Or(m.Package.DefaultRun, nameOf(mains[0]))
+		from := Source{File: mains[max(0, slices.IndexFunc(mains, func(file string) bool { return nameOf(file) == program }))]}
 		if len(m.Bin) == 1 {
 			program = cmp.Or(m.Bin[0].Name, program)
 		}
 		if len(r.servers) > 0 {
-			r.try("cargo build --offline --release && ./target/release/"+program, Source{File: mains[0]})
+			r.try("cargo build --offline --release && ./target/release/"+program, from)
 			return
 		}
 		r.program("a program", `cargo build --offline --release --quiet --manifest-path "$ABL_SRC/Cargo.toml" && `+
-			`"$ABL_SRC/target/release/`+program+`"`, Source{File: mains[0]}, "")
+			`"$ABL_SRC/target/release/`+program+`"`, from, "")
 	}
 }

@@ -107,8 +107,23 @@ func (f folder) has(name string) bool { return f.tree.Has(f.at(name)) }
 // text returns the content of a file of the folder.
 func (f folder) text(name string) string { return f.tree.Text(f.at(name)) }
 
-// code returns the content of a source file, which is a path in the tree.
-func (f folder) code(file string) string { return f.tree.text(file, maxSource) }
+// code returns the content of a source file, which is a path in the tree, with empty lines for its comments and
+// without the tests at the end of a file in Rust.
+func (f folder) code(file string) string {
+	text := f.tree.text(file, maxSource)
+	switch path.Ext(file) {
+	case ".py", ".rb":
+		return compile(`(?m)^[ \t]*#.*$`).ReplaceAllString(text, "")
+	case ".rs":
+		text = compile(rustTests).ReplaceAllString(text, "\n")
+	}
+	return compile(lineComment).ReplaceAllString(text, "")
+}
+
+const rustTests = `(?s)\n#\[cfg\([^\n]*\btest\b[^\n]*\n(?:#\[[^\n]*\n)*mod \w+ \{.*`
+
+// lineComment matches a line that is a comment, but not the build constraint of a file in Go.
+const lineComment = `(?m)^[ \t]*(?:\* |//(?:[^g \n]| [^+\n]|$)).*$`
 
 // src returns a Source in the folder.
 func (f folder) src(file, place string) Source { return Source{File: f.at(file), Place: place} }
@@ -141,10 +156,13 @@ func (f folder) hasFolder(name string) bool {
 	return len(f.tree.Below(f.at(name), nil)) > 0
 }
 
-// hasModule reports whether the folder has a file of Node.js, which may be named without its ending.
-func (f folder) hasModule(name string) bool {
-	return f.has(name) || f.has(name+".js") || f.has(path.Join(name, "index.js"))
+// module returns the file of Node.js that a name without its ending may stand for, "" if the folder does not have it.
+func (f folder) module(name string) string {
+	return f.first(path.Clean(name) + " " + name + ".js " + path.Join(name, "index.js"))
 }
+
+// hasModule reports whether the folder has a file of Node.js, which may be named without its ending.
+func (f folder) hasModule(name string) bool { return f.module(name) != "" }
 
 // count returns the number of files below the folder with one of the endings.
 func (f folder) count(endings string) int {
