@@ -62,6 +62,7 @@ type node struct {
 	*project
 	manifest manifest
 	manager  manager
+	started  []string // files without an ending that scripts start
 }
 
 func (n *node) src(place string) Source { return n.project.src("package.json", place) }
@@ -113,6 +114,7 @@ var devServers = []devServer{
 	{command: `gatsby develop`, port: 8000, flags: "-H 0.0.0.0"},
 	{command: `remix-serve`, port: 3000},
 	{command: `node (?:\./)?\.output/server/index\.mjs`, port: 3000}, // Nuxt and Nitro
+	{command: `fastify start`, port: 3000, flags: "--address 0.0.0.0"},
 	{command: `json-server`, port: 3000, flags: "--host 0.0.0.0"},
 }
 
@@ -162,7 +164,7 @@ func (n *node) scriptStart(name, text string) {
 		d := devServers[i]
 		n.server("http", from)
 		s.port = cmp.Or(s.port, n.configuredPort(), d.port)
-		if d.flags != "" && !strings.Contains(text, "--host 0.0.0.0") && !strings.Contains(text, "--host=0.0.0.0") {
+		if d.flags != "" && !strings.Contains(text, "0.0.0.0") {
 			s.command += " -- " + d.flags
 		}
 		if d.vite {
@@ -172,6 +174,11 @@ func (n *node) scriptStart(name, text string) {
 	if other := n.missing(text); other != "" {
 		n.ask("app.command", fmt.Sprintf("%s runs %s, which is not in the app's container (docs/toolchains.md)", from, other))
 		return
+	}
+	for _, m := range captures(startedFile, text) {
+		if n.has(m[1]) && path.Ext(m[1]) == "" { // such as bin/www
+			n.started = append(n.started, n.at(m[1]))
+		}
 	}
 	if n.build(&s, text, name) {
 		s.command = n.withManager(text, s.command)
@@ -207,6 +214,7 @@ func (n *node) build(s *start, text, script string) bool {
 			n.say("%s runs %s, which is not in the repository", cmp.Or(s.from.String(), script), m[1])
 			return false
 		}
+		need = cmp.Or(need, n.unbuilt(m[1]))
 	}
 	builds := strings.Contains(text, "build") && strings.Contains(text, "&&")
 	if need == "" || n.manifest.script("pre"+script) != "" || builds {
@@ -220,6 +228,19 @@ func (n *node) build(s *start, text, script string) bool {
 	s.note = "scripts.build creates " + need
 	n.creates(strings.Split(need, "/")[0])
 	return true
+}
+
+const importedFile = `(?:\brequire(?:\.resolve)?\(|\bfrom\s|\bimport\b\s*\(?)\s*['"](\.{1,2}/[\w./-]+)['"]`
+
+// unbuilt returns a file of a build that a file of the repository imports, "" for none.
+func (n *node) unbuilt(file string) string {
+	for _, m := range captures(importedFile, n.code(n.at(n.module(file)))) {
+		inner := path.Join(path.Dir(file), m[1])
+		if match(builtFile, inner) && !n.hasFolder(strings.Split(inner, "/")[0]) {
+			return inner
+		}
+	}
+	return ""
 }
 
 func (n *node) command(name string, words []string) string {
@@ -258,7 +279,7 @@ var (
 	namedPort = `(?i)\bport\s*[:=]\s*['"]?(\d{2,5})\b`
 	nodeSigns = signs{
 		ports: []string{
-			readsPORT + `[\s),]*(?:\|\||\?\?)\s*\(?['"]?(\d{2,5})` +
+			readsPORT + `[\s),]*(?:(?:\|\||\?\?)\s*process\.env\.\w+\s*)*(?:\|\||\?\?)\s*\(?['"]?(\d{2,5})` +
 				`|\bPORT\s*=\s*['"]?(\d{2,5})['"]?\s*[,}].*process\.env` +
 				`|get(?:<\w+>)?\(\s*['"]PORT['"]\s*,\s*['"]?(\d{2,5})`,
 			readsPORT,
@@ -275,8 +296,9 @@ var (
 
 // scanSources looks for servers and their ports in the sources.
 func (n *node) scanSources() {
-	for _, file := range n.sources("node") {
+	for _, file := range append(n.sources("node"), n.started...) {
 		text := n.code(file)
+		n.readsEnv = n.readsEnv || match(`\bloadEnvFile\(\s*\)`, text)
 		if slices.Contains(fields(".tsx .jsx .vue .svelte"), path.Ext(file)) {
 			continue // a page
 		}
@@ -328,15 +350,22 @@ func (n *node) findPrograms() {
 		if _, single := m.Bin.(string); single {
 			from = n.src("bin")
 		}
+		need := n.unbuilt(file)
+		if !n.has(file) {
+			need = file
+		}
 		switch {
-		case n.has(file):
+		case need == "":
 			command = `node "$ABL_SRC/` + file + `"`
 		case m.script("build") != "":
 			command = `npm --prefix "$ABL_SRC" run --silent build >&2 && node "$ABL_SRC/` + file + `"`
-			note = "scripts.build creates " + file
-			n.creates(strings.Split(file, "/")[0])
+			note = "scripts.build creates " + need
+			n.creates(strings.Split(need, "/")[0])
 		}
 		n.program("a program", command, from, note)
+	}
+	if len(files) > 0 && len(n.starts) == 0 && !n.deployed() {
+		n.noServer() // of a program that also listens, or of its tests
 	}
 	if len(files)+len(n.starts) > 0 || n.image != nil || len(n.open) > 0 && len(n.servers) > 0 {
 		return
