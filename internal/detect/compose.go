@@ -71,7 +71,7 @@ func (c compose) load() (*types.Project, error) {
 		o.SkipResolveEnvironment, o.SkipResolveLabels, o.SkipDefaultValues = true, true, true
 		o.ResolvePaths = false
 		o.Interpolate = &interpolation.Options{
-			LookupValue: func(name string) (string, bool) { v, ok := sample[name]; return v.Value, ok },
+			LookupValue: func(name string) (string, bool) { v := sample[name].Value; return v, v != "" },
 			Substitute:  substitute,
 		}
 		o.SetProjectName("repository", true)
@@ -197,7 +197,7 @@ func (c compose) variable(prefix, name string, value *string, from Source) {
 	case !match(variableName, name) || strings.HasPrefix(name, "ABL_"):
 		c.say("%s: abl skips the variable %q: it cannot set a variable with this name", from, name)
 	case value == nil || match(variables, *value):
-		c.ask(prefix+name, fmt.Sprintf("%s reads it from the environment, and no file in the repository has a value", from))
+		c.ask(prefix+name, fmt.Sprintf("%s reads it from the environment, and no .env.example has a value", from))
 	default:
 		c.set(prefix+name, *value, from)
 	}
@@ -308,6 +308,11 @@ func (c compose) service(name string, s types.ServiceConfig) {
 	key := "app.services." + name
 	base, _ := baseOf(s.Image)
 	port := append(c.ports(name), fact("", usualPort(base), c.from(name, "image")))[0]
+	for _, f := range c.ports(name) {
+		if f.Value == usualPort(base) {
+			port = f
+		}
+	}
 	without := ""
 	switch {
 	case s.Build != nil:
@@ -330,12 +335,30 @@ func (c compose) service(name string, s types.ServiceConfig) {
 	for _, v := range slices.Sorted(maps.Keys(s.Environment)) {
 		c.variable(key+".env.", v, s.Environment[v], c.from(name, "environment."+v))
 	}
+	c.serviceEnv(name, base, s)
 	if command := slices.Concat(s.Entrypoint, s.Command); len(command) > 0 {
 		c.say("%s: abl ignores the command of the service %q (%s): "+
 			"if the service needs it, use a dockerfile with this CMD", c.file, name, commandLine(command))
 	}
 	for _, v := range s.Volumes {
 		c.files(name, v)
+	}
+}
+
+// serviceEnv records the variables of the .env.example that are named like the server in an image, such as
+// POSTGRES_USER, for a service that reads a file of variables.
+func (c compose) serviceEnv(name, base string, s types.ServiceConfig) {
+	found := len(s.EnvFiles) == 0
+	for variable, f := range c.sampleEnv() {
+		prefix, _, _ := strings.Cut(strings.ToLower(variable), "_")
+		if len(s.EnvFiles) > 0 && f.Value != "" && usualPort(prefix) != "" && usualPort(prefix) == usualPort(base) {
+			c.set("app.services."+name+".env."+variable, f.Value, f.From)
+			found = true
+		}
+	}
+	if !found {
+		c.say("%s: abl does not read the env_file %q of the service %q: add the variables that it needs to "+
+			"app.services.%s.env", c.file, path.Base(s.EnvFiles[0].Path), name, name)
 	}
 }
 

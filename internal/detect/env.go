@@ -1,6 +1,9 @@
 package detect
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,7 +12,7 @@ import (
 // sampleEnv is the .env.example of the repository.
 type sampleEnv struct{ *project }
 
-// sampleEnv returns the variables of the .env.example.
+// sampleEnv returns the variables of the .env.example, some of them empty, with the values of other variables in it.
 func (p *project) sampleEnv() map[string]Fact {
 	all := map[string]Fact{}
 	file := p.nearest(".env.example .env.sample .env.dist env.example .env.template .example.env example.env " +
@@ -17,17 +20,29 @@ func (p *project) sampleEnv() map[string]Fact {
 	for n, text := range strings.Split(p.tree.Text(file), "\n") {
 		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "export "), "=")
 		name = strings.TrimSpace(name)
-		if match(variableName, name) && value != "" && !strings.HasPrefix(name, "ABL_") {
-			value = strings.Trim(strings.TrimSpace(value), `"'`)
-			all[name] = fact("app.env."+name, value, Source{file, strconv.Itoa(n + 1)})
+		if match(variableName, name) && !strings.HasPrefix(name, "ABL_") {
+			all[name] = fact("app.env."+name, capture(sampleValue, value), Source{file, strconv.Itoa(n + 1)})
 		}
+	}
+	for name, f := range all {
+		f.Value = compile(`\$\{?(\w+)\}?`).ReplaceAllStringFunc(f.Value, func(use string) string {
+			return cmp.Or(all[strings.Trim(use, "${}")].Value, use)
+		})
+		all[name] = f
 	}
 	return all
 }
 
+const (
+	// sampleValue captures the value of a variable without its quotes and the comment behind it.
+	sampleValue = `^\s*(?:"([^"]*)"|'([^']*)'|(.*?))\s*(?:\s#.*)?$`
+	placeholder = `\*\*\*|<[\w .-]+>|\[[A-Za-z_-]+\]|(?i)^your|^change.?me`
+	secret      = `(?i)secret|pass|key|token|salt`
+)
+
 // envReaders are the packages that read a .env.
 const envReaders = "dotenv dotenv-safe dotenv-flow env-cmd @nestjs/config python-dotenv environs django-environ " +
-	"python-decouple pydantic-settings dynaconf dotenvy dotenv-rails starlette laravel/framework vlucas/phpdotenv " +
+	"python-decouple pydantic-settings dynaconf dotenvy dotenv-rails fastify-cli starlette laravel/framework vlucas/phpdotenv " +
 	"github.com/joho/godotenv"
 
 // readsDotenv reports whether the app reads a .env.
@@ -48,7 +63,21 @@ func (e sampleEnv) find() {
 		return
 	}
 	local := compile(`\b(?:localhost|127\.0\.0\.1):(\d+)`)
-	for key, f := range e.project.sampleEnv() {
+	var empty []string
+	file := ""
+	sample := e.project.sampleEnv()
+	for _, key := range slices.Sorted(maps.Keys(sample)) {
+		f := sample[key]
+		switch _, found := e.values[f.Key]; {
+		case found:
+			continue
+		case f.Value == "":
+			empty, file = append(empty, key), f.From.File
+			continue
+		case match(placeholder, f.Value) && !match(secret, key): // a secret for tests may have any value
+			e.ask(f.Key, fmt.Sprintf("%s only has the placeholder %q", f.From, f.Value))
+			continue
+		}
 		f.Value = local.ReplaceAllStringFunc(f.Value, func(address string) string {
 			_, port, _ := strings.Cut(address, ":")
 			if name := e.serviceAt(port); name != "" {
@@ -65,6 +94,9 @@ func (e sampleEnv) find() {
 		if !strings.ContainsAny(f.Value, "\n\x00") && key != "NODE_ENV" && !match(variables, f.Value) {
 			e.note(f.Key, f.Value, f.From, f.Note)
 		}
+	}
+	if len(empty) > 0 {
+		e.say("%s has no values for %s: add those that the app needs to app.env", file, strings.Join(empty, ", "))
 	}
 }
 
