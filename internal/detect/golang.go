@@ -207,7 +207,7 @@ func (g *golang) imageArgs() string {
 		return ""
 	}
 	words := slices.Concat(g.image.entry.exec(), g.image.cmd.exec())
-	if len(words) < 2 || strings.ContainsAny(strings.Join(words[1:], ""), "/$") {
+	if len(words) < 2 || strings.HasSuffix(words[0], ".sh") || strings.ContainsAny(strings.Join(words[1:], ""), "/$") {
 		return ""
 	}
 	return commandLine(words[1:])
@@ -233,6 +233,13 @@ func (g *golang) kindOf(pkg *goPackage) (kind string, from Source, commands int)
 	return kind, from, commands
 }
 
+// isAbout reports whether the only server of a module is the app: another program in the root is more likely, and
+// so are all outside of cmd, unless an image runs a server.
+func (g *golang) isAbout(server *goPackage, mains []*goPackage) bool {
+	root := slices.ContainsFunc(mains, func(pkg *goPackage) bool { return pkg.dir == "." })
+	return g.wish.Kind != "" || server.dir == "." || !root && (strings.HasPrefix(server.dir, "cmd/") || g.deployed())
+}
+
 // several asks which program is the app, unless only one of them is a server.
 func (g *golang) several(mains []*goPackage) {
 	var servers []*goPackage
@@ -255,15 +262,22 @@ func (g *golang) several(mains []*goPackage) {
 			}
 		}
 	}
-	if len(servers) == 1 {
+	if len(servers) == 1 && g.isAbout(servers[0], mains) {
 		g.main(servers[0])
 		g.say("%s is the app, because it is the only server; other programs: %s", servers[0].main,
 			strings.Join(others, ", "))
 		return
 	}
+	if len(servers) == 1 {
+		g.ask("app.kind", servers[0].main+" is a server, and the other programs are not")
+	}
 	g.ask("app.command", "the module has several programs", choices...)
-	if len(servers) == 0 {
+	switch len(servers) {
+	case 0:
 		g.program("a program", "", Source{mains[0].main, "package main"}, "")
+		return
+	case 1:
+		g.noServer()
 		return
 	}
 	kind, from, _ := g.kindOf(servers[0])
