@@ -10,7 +10,7 @@ func TestRunnable(t *testing.T) {
 		"server.js": "", "lib/index.js": "",
 	}
 	python := map[string]string{"requirements.txt": "gunicorn\nuvicorn\nhypercorn\nfastapi\n", "run.py": "",
-		"manage.py": ""}
+		"manage.py": "", "a.py": "", "a/b/__init__.py": "", "backend/web/main.py": ""}
 	bare := map[string]string{"run.py": ""}
 	for _, tt := range []struct {
 		stack         string
@@ -43,6 +43,9 @@ func TestRunnable(t *testing.T) {
 		{"python", python, "hypercorn a:b", ".venv/bin/hypercorn --bind 0.0.0.0:8000 a:b"},
 		{"python", python, "fastapi run a.py", ".venv/bin/fastapi run a.py"},
 		{"python", python, "celery -A a worker", ""},
+		{"python", python, "gunicorn a.b:c", ".venv/bin/gunicorn --bind 0.0.0.0:${PORT:-8000} a.b:c"},
+		{"python", python, "uvicorn web.main:app --host ::", "PYTHONPATH=backend .venv/bin/uvicorn web.main:app --host ::"},
+		{"python", python, "uvicorn gone:app", ""},
 		{"python", python, "python manage.py runserver", ".venv/bin/python manage.py runserver 0.0.0.0:8000"},
 		{"python", python, "python manage.py migrate && gunicorn -b :1 a",
 			".venv/bin/python manage.py migrate && .venv/bin/gunicorn -b :1 a"},

@@ -130,6 +130,16 @@ func fact(key, value string, from Source) Fact { return Fact{key, value, from, "
 // candidate returns a command that app.command may be.
 func candidate(command string, from Source) Fact { return fact("app.command", command, from) }
 
+// dependency returns the first of the packages that the app depends on, "" for none.
+func (f *findings) dependency(packages string) string {
+	for name := range strings.FieldsSeq(packages) {
+		if f.deps[name].File != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // depends records the first of the packages that the app depends on as evidence of an HTTP server.
 func (f *findings) depends(packages string, accept func(name string, from Source) bool) {
 	for name := range strings.FieldsSeq(packages) {

@@ -22,7 +22,8 @@ func (p *python) entryPoints() map[string]Source {
 			all[name] = p.src("setup.cfg", "options.entry_points."+name)
 		}
 	}
-	for _, m := range captures(`['"]([\w.-]+)\s*=\s*[\w.]+:\w+['"]`, p.text("setup.py")) {
+	scripts := capture(`console_scripts['"]?\]?[\s:=]*\[?([^\]\[]*)`, p.text("setup.py"))
+	for _, m := range captures(`(?m)(?:^|['"])\s*([\w.-]+)\s*=\s*[\w.]+:\w+`, scripts) {
 		all[m[1]] = p.src("setup.py", "entry_points."+m[1])
 	}
 	return all
@@ -107,8 +108,22 @@ func (p *python) findChecks() {
 	case p.needPytest(tests):
 		p.say("the tests need pytest (%s), which app.prepare does not install", tests[0])
 	default:
-		p.check("test", run+"unittest discover -s "+path.Dir(p.inner(tests[0])), "tests", Source{File: tests[0]})
+		p.check("test", run+"unittest discover -s "+p.testFolder(tests), "tests", Source{File: tests[0]})
 	}
+}
+
+// testFolder returns the folder of all tests with the options that unittest needs for a package.
+func (p *python) testFolder(tests []string) string {
+	dir := path.Dir(tests[0])
+	for _, file := range tests {
+		for dir != "." && !strings.HasPrefix(file, dir+"/") {
+			dir = path.Dir(dir)
+		}
+	}
+	if dir = path.Clean(p.inner(dir)); p.has(path.Join(dir, "__init__.py")) {
+		return dir + " -t ."
+	}
+	return dir
 }
 
 // needPytest reports whether the tests do not run with the unittest of the standard library.

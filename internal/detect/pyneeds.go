@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -61,9 +60,7 @@ func (p *python) readNeeds() {
 	p.requireAll(project.Dependencies, in("project.dependencies"))
 	if p.has("uv.lock") { // pip does not install groups
 		for _, group := range slices.Sorted(maps.Keys(p.pyproject.DependencyGroups)) {
-			for _, text := range p.pyproject.DependencyGroups[group] {
-				p.require(fmt.Sprint(text), in("dependency-groups."+group))
-			}
+			p.requireGroup(group, 3)
 		}
 	}
 	poetry := p.pyproject.Tool.Poetry
@@ -82,9 +79,27 @@ func (p *python) readNeeds() {
 	}
 	p.readSetup()
 	for name := range strings.FieldsSeq(testExtras) {
+		if len(p.pyproject.DependencyGroups[name]) > 0 && p.group == "" && p.first("uv.lock poetry.lock") == "" {
+			p.group = name
+			p.requireGroup(name, 3)
+		}
 		if list, ok := project.OptionalDependencies[name]; ok && p.extras == "" {
 			p.extras = "[" + name + "]"
 			p.requireAll(list, in("project.optional-dependencies."+name))
+		}
+	}
+}
+
+// requireGroup records the packages of a dependency group, and of those that it includes up to a depth.
+func (p *python) requireGroup(name string, depth int) {
+	for _, item := range p.pyproject.DependencyGroups[name] {
+		switch item := item.(type) {
+		case string:
+			p.require(item, p.src("pyproject.toml", "dependency-groups."+name))
+		case map[string]any:
+			if inner, ok := item["include-group"].(string); ok && depth > 0 {
+				p.requireGroup(inner, depth-1)
+			}
 		}
 	}
 }
@@ -168,7 +183,7 @@ func (p *python) prepare() {
 		command = outside("pipenv") + "PIPENV_VENV_IN_PROJECT=1 /tmp/pipenv/bin/pipenv sync --dev"
 	case len(files) > 0:
 		from = p.src(files[0], "")
-		if command = pip + "-r " + strings.Join(files, " -r "); project.Name != "" && builds && project.Dependencies == nil {
+		if command = pip + "-r " + strings.Join(files, " -r "); p.installable() {
 			command += " -e ."
 		}
 	case builds || project.Name != "" || p.has("setup.py"):
@@ -182,7 +197,26 @@ func (p *python) prepare() {
 	default:
 		return
 	}
+	if p.group != "" && strings.HasPrefix(command, pip) {
+		_, packages, _ := strings.Cut(command, pip)
+		command = pip + `"pip>=25.1" && .venv/bin/pip install ` + packages + " --group " + p.group
+	}
 	p.install(from, command, "pypi", ".venv")
 	p.venv = ".venv/bin/"
-	p.installed = !strings.HasPrefix(command, pip) || strings.Contains(command, "-e ")
+	p.installed = !strings.HasPrefix(command, pip) || strings.Contains(command, "-e ") || p.installsItself()
+}
+
+// installsItself reports whether a file of requirements names the project.
+func (p *python) installsItself() bool {
+	return slices.ContainsFunc(p.requirements(), func(file string) bool { return match(`(?m)^(?:-e\s*)?\.(?:\[|$)`, p.text(file)) })
+}
+
+// installable reports whether pip has to install the project in addition to its files of requirements.
+func (p *python) installable() bool {
+	if p.has("manage.py") || p.installsItself() {
+		return false
+	}
+	project := p.pyproject.Project
+	builds := project.Name != "" && len(p.pyproject.BuildSystem) > 0
+	return p.has("setup.py") || builds && (project.Dependencies == nil || len(p.entryPoints()) > 0)
 }

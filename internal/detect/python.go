@@ -13,6 +13,7 @@ type python struct {
 	venv      string // the folder of the programs that app.prepare installs, "" without one
 	installed bool   // app.prepare also installs the project itself
 	extras    string // the extra of the project that its tests need, "[test]"
+	group     string // the dependency group that its tests need, without a lock file
 }
 
 func (p *python) load() {
@@ -59,9 +60,35 @@ func (p *python) command(name string, arguments []string) string {
 			return p.interpreter() + " " + rest
 		}
 	case slices.Contains(fields(pythonTools), name) && (needed || name == "flask" || name == "waitress-serve"):
-		return p.venv + strings.TrimSpace(name+" "+p.reachable(name, rest))
+		dir, found := p.folderOf(capture(moduleArgument, rest))
+		if !found {
+			return ""
+		}
+		if dir != "" {
+			dir = "PYTHONPATH=" + dir + " "
+		}
+		return dir + p.venv + strings.TrimSpace(name+" "+p.reachable(name, rest))
 	}
 	return ""
+}
+
+const moduleArgument = `(?:^|\s)([A-Za-z_][\w.]*):[A-Za-z_]\w*|(?:-A|--app)[= ]([A-Za-z_][\w.]*)`
+
+// folderOf returns the folder of the repository that contains a module, "" for its root. An image may have copied the
+// folder elsewhere. It reports whether there is one, also for a name that is no module.
+func (p *python) folderOf(module string) (dir string, found bool) {
+	if name := strings.ReplaceAll(module, ".", "/"); name != "" && !p.has(module) {
+		all := append([]string{p.at(name + ".py"), p.at(name + "/__init__.py")}, p.sources("python")...)
+		for _, file := range all {
+			inner := "/" + strings.TrimSuffix(strings.TrimSuffix(p.inner(file), ".py"), "/__init__")
+			before, ok := strings.CutSuffix(inner, "/"+name)
+			if dir = strings.Trim(before, "/"); ok && p.tree.Has(file) && !p.has(path.Join(dir, "__init__.py")) {
+				return dir, true
+			}
+		}
+		return "", false
+	}
+	return "", true
 }
 
 const gunicornPort = `(?m)^bind\s*=.*:(\d{2,5})`
@@ -153,7 +180,7 @@ var (
 	oldDjango    = `(?mi)^django\s*==\s*((?:1\.|2\.|3\.[01])[\d.]*)`
 	allowedHosts = `(?m)^ALLOWED_HOSTS\s*=\s*(.+)$`
 	pyApp        = `(?m)^(\w+)\s*(?::\s*\w+\s*)?=\s*(FastAPI|Flask|Starlette|Litestar|Quart|Sanic` +
-		`|Bottle)\(`
+		`|Bottle|create_app|make_app)\(`
 	pyFactory = `(?m)^def (create_app|make_app)\(`
 	pyPort    = `(?:environ\.get|getenv|config|env(?:\.int)?)\(\s*['"]PORT['"]\s*,\s*` +
 		`(?:default\s*=\s*)?['"]?(\d{2,5})|\bport\s*=\s*(\d{2,5})\b`
@@ -184,14 +211,21 @@ func (p *python) scanSource(file, text string) {
 		p.scanServer(file, text)
 		return
 	}
-	from, object := find(file, text, pyApp), p.moduleOf(file)+":"+m[1]
-	p.server("http", from)
-	switch m[2] {
-	case "Flask", "Quart":
+	from, framework := find(file, text, pyApp), strings.ToLower(m[2])
+	if strings.HasSuffix(framework, "_app") { // a function that makes the object
+		if framework = p.dependency("flask quart fastapi starlette litestar"); match(`celery|worker|task`, path.Base(file)) {
+			return
+		}
+	}
+	switch object := p.moduleOf(file) + ":" + m[1]; framework {
+	case "":
+		return
+	case "flask", "quart":
 		p.serve("flask", object, text, from)
-	case "FastAPI", "Starlette", "Litestar":
+	case "fastapi", "starlette", "litestar":
 		p.serve("asgi", object, text, from)
 	}
+	p.server("http", from)
 }
 
 // serve records the start of a server for an object of a framework.
