@@ -59,6 +59,9 @@ func (p *php) find() {
 	if p.manifest.RequireDev["phpunit/phpunit"] != "" && p.first("phpunit.xml phpunit.xml.dist phpunit.dist.xml") != "" {
 		p.check("test", "vendor/bin/phpunit", "tests", p.src("composer.json", "require-dev.phpunit/phpunit"))
 	}
+	if p.manifest.RequireDev["pestphp/pest"] != "" {
+		p.check("test", "vendor/bin/pest", "tests", p.src("composer.json", "require-dev.pestphp/pest"))
+	}
 }
 
 // binary returns the command of the program of the composer.json, "" unless there is one.

@@ -1,6 +1,9 @@
 package detect
 
 import (
+	"cmp"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -20,9 +23,38 @@ func (r ruby) load() {
 	for _, m := range captures(gem, r.text("Gemfile")) {
 		r.deps[m[1]] = r.src("Gemfile", m[1])
 	}
+	if match(`(?m)^\s*gemspec\b`, r.text("Gemfile")) {
+		for _, m := range captures(`\.add_(?:\w+_)?dependency\(?\s*['"]([\w-]+)`, r.text(r.gemspec())) {
+			r.deps[m[1]] = r.src(r.gemspec(), m[1])
+		}
+	}
 	for _, g := range gemPackages {
 		if from, ok := r.deps[g[0]]; ok {
 			r.needs(from, g[1])
+		}
+	}
+}
+
+// gemspec returns the file that describes the project as a gem, "" for none.
+func (r ruby) gemspec() string {
+	for _, file := range r.tree.Below(r.dir, func(name string) bool { return path.Ext(name) == ".gemspec" }) {
+		if inner := r.inner(file); !strings.Contains(inner, "/") {
+			return inner
+		}
+	}
+	return ""
+}
+
+// findPrograms records the programs of the gem.
+func (r ruby) findPrograms() {
+	text, dir := r.text(r.gemspec()), "exe"
+	if named := capture(`\.bindir\s*=\s*['"](\w+)`, text); named != "" || strings.Contains(text, ".executables") && !r.hasFolder(dir) {
+		dir = cmp.Or(named, "bin")
+	}
+	for _, file := range r.tree.Below(r.at(dir), nil) {
+		if !slices.Contains(fields("console setup rake rspec rubocop bundle release"), path.Base(file)) {
+			r.program("a program", `BUNDLE_GEMFILE="$ABL_SRC/Gemfile" BUNDLE_PATH="$ABL_SRC/vendor/bundle" `+
+				`bundle exec ruby "$ABL_SRC/`+r.inner(file)+`"`, Source{File: file}, "")
 		}
 	}
 }
@@ -49,10 +81,8 @@ func (r ruby) find() {
 	for _, file := range r.sources("ruby") {
 		r.route(file, r.code(file))
 	}
-	for _, file := range r.tree.Below(r.at("exe"), nil) {
-		r.program("a program", `BUNDLE_GEMFILE="$ABL_SRC/Gemfile" BUNDLE_PATH="$ABL_SRC/vendor/bundle" `+
-			`bundle exec ruby "$ABL_SRC/`+r.inner(file)+`"`, Source{File: file}, "")
-	}
+	r.findPrograms()
+	r.rubyVersion()
 	for _, c := range [][3]string{
 		{"rubocop", "lint", "bundle exec rubocop"},
 		{"rspec", "test", "bundle exec rspec"},
@@ -95,7 +125,16 @@ func (r ruby) startRails(from Source) {
 	}
 	r.try("bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000",
 		from)
-	if want := capture(`(?m)^ruby ['"]([\d.]+)['"]`, r.text("Gemfile")); want != "" {
+}
+
+// rubyVersion reports a version that Bundler insists on.
+func (r ruby) rubyVersion() {
+	gemfile := r.text("Gemfile")
+	want := capture(`(?m)^ruby ['"]([\d.]+)['"]`, gemfile)
+	if named := capture(`(?m)^ruby file: ['"]([\w.-]+)['"]`, gemfile); named != "" {
+		want = capture(`(?m)^(?:ruby[- ])?(\d[\d.]*)`, r.text(named))
+	}
+	if want != "" {
 		r.say("%s requires exactly Ruby %s, and Debian 13 has 3.3: Bundler refuses other versions", r.at("Gemfile"), want)
 	}
 }
