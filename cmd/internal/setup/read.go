@@ -223,17 +223,42 @@ func printFound(in *cli.Input, p scaffold.Plan) {
 	}
 	r := p.Detected
 	if r.Stack == "none" {
-		in.Say("no file shows the language; set it with --stack")
+		in.Say("no file shows a language that abl recognizes; --stack sets one")
 	}
 	for _, f := range r.Facts {
 		if f.From.File != "" && !strings.Contains(f.Key, ".env.") {
 			in.Say("found: %s: %s (%s)", f.Key, f.Value, f.From)
 		}
 	}
-	for _, o := range r.Open {
-		in.Say("open: %s: %s", o.Key, o.Why)
-	}
+	printOpen(in, r.Open)
 	for _, text := range r.Notes {
 		in.Say("note: %s", text)
+	}
+}
+
+// printOpen prints the settings without a value, each with its possible values. Many variables are one line.
+func printOpen(in *cli.Input, all []detect.Open) {
+	const few = 3
+	variables := map[string][]string{} // by section
+	for _, o := range all {
+		if section, name, ok := strings.Cut(o.Key, ".env."); ok {
+			variables[section+".env"] = append(variables[section+".env"], name)
+		}
+	}
+	for _, o := range all {
+		section, name, _ := strings.Cut(o.Key, ".env.")
+		switch names := variables[section+".env"]; {
+		case len(names) <= few:
+			in.Say("open: %s: %s", o.Key, o.Why)
+		case name == names[0]:
+			in.Say("open: %s.env: %d variables, see .abl/config.yaml: %s", section, len(names), strings.Join(names, ", "))
+		}
+		for i, f := range o.Choices {
+			if i == 10 {
+				in.Say("choice: %s: %d more", o.Key, len(o.Choices)-i)
+				break
+			}
+			in.Say("choice: %s: %s (%s)", o.Key, f.Value, f.From)
+		}
 	}
 }
