@@ -248,7 +248,7 @@ func (x *turn) asked() Exchange {
 // passes without delay.
 func (c *conn) alter(x *turn, resp *http.Response, head []byte) error {
 	asked := x.asked()
-	if !c.proxy.Altering.mayAlter(asked) || stream.MatchString(resp.Header.Get("Content-Type")) {
+	if !c.proxy.Altering.mayAlter(asked) || streamed.MatchString(resp.Header.Get("Content-Type")) {
 		if _, err := c.client.Write(head); err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ var (
 	plainText = regexp.MustCompile(`(?i)\b(?:with (?:the )?text|with (?:the |a )?body|body (?:is|of))[: ]\s*([^\s,;][^,;]*?)\s*(?:[,;]|\.?$| and | but )`)
 	describes = regexp.MustCompile(`(?i)\b(?:of|that|in|which|containing|contains|having|from|as|sent|for|the|an?|it|is|same|with|no|\d+ (?:bytes|characters)|named|saying|says|like|to|describing|explaining|stating|empty|only|unchanged)\b|^(?:json|html|xml|text)$`)
 	// A text after these words is the whole body: "200 pong", "with body pong".
-	wholeBody = regexp.MustCompile(`(?i)(?:^\W*(?:[1-5]\d\d|2xx)(?: ok| created)?|\bbody(?: is| of)?|\bexactly(?: the text)?)[:,]?\s*$`)
+	wholeBody = regexp.MustCompile(`(?i)(?:^|^\W*(?:[1-5]\d\d|2xx)(?: ok| created)?|\bbody(?: is| of)?|\bexactly(?: the text)?)[:,]?\s*$`)
 	// A text after these words must not be in the body.
 	lacking = regexp.MustCompile(`(?i)(?:\b(?:without|no|never|nor|but not)|(?:\bnot|n['’]t) (?:contain|show|include|have|mention|reveal|expose|leak|return)\w*|\b(?:containing|showing|including) no)(?: (?:an?|any|the|its|keys?|fields?|text|word))*\s+$`)
 	// The text between two texts of a list.

@@ -17,9 +17,14 @@ type Claim struct {
 	json     *shape     // the body
 	form     form       // what the body is in other respects
 
-	program bool     // the app is a program: an exchange is a run, a status its exit code
-	words   []string // arguments of the run
-	leaves  bool     // the contract names output or the content of a file
+	program bool      // the app is a program: an exchange is a run, a status its exit code
+	command []string  // the words of the command
+	words   []string  // arguments of the run
+	bare    bool      // the run has no other arguments
+	leaves  bool      // the contract names output or the content of a file
+	printed []printed // texts of the output and the files
+	silent  []stream  // streams without output
+	ordered bool      // the texts are in the order of the contract
 
 	text [4]string // the type of app, "" for HTTP, and the text that the claim was read from
 }

@@ -99,7 +99,7 @@ func (c Claim) Asked(x Exchange) bool {
 // request returns the contract's request that x has, and its rank (see Rank).
 func (c Claim) request(x Exchange) (r request, rank int, ok bool) {
 	if c.program {
-		return r, 0, c.askedRun(x)
+		return r, len(c.words), c.askedRun(x)
 	}
 	for _, one := range c.requests {
 		if _, whole, n := one.asked(x); whole && (!ok || n > rank) {
@@ -109,7 +109,7 @@ func (c Claim) request(x Exchange) (r request, rank int, ok bool) {
 	return r, rank, ok
 }
 
-// Rank returns the number of segments in the path of x that are literally in the path of the
+// Rank returns how specific the contract's request is for x: the number of words of a command, or of segments in the path of x that are literally in the path of the
 // contract's request. It returns -1 if x has another request.
 func (c Claim) Rank(x Exchange) int {
 	if _, rank, ok := c.request(x); ok {
@@ -208,7 +208,7 @@ func (c Claim) missesBody(x Exchange) string {
 // content returns the decoded body of the response. It returns false if there is no body or abl
 // cannot decode it. A body of plain text counts as decoded, whatever its Content-Encoding says.
 func (x Exchange) content() (body []byte, ok bool) {
-	if x.Method == http.MethodHead || stream.MatchString(x.Header.Get("Content-Type")) ||
+	if x.Method == http.MethodHead || streamed.MatchString(x.Header.Get("Content-Type")) ||
 		x.Got.Bytes > int64(len(x.Got.Begins)) {
 		return nil, false
 	}
@@ -246,13 +246,13 @@ func (x Exchange) Says(text string) bool {
 
 // Unread returns the reason why abl could not compare the body with the claim, "" if it could.
 func (c Claim) Unread(x Exchange) string {
-	if _, ok := x.content(); ok || c.json == nil && len(c.texts) == 0 && !c.form.json {
+	if _, ok := x.content(); ok || c.program || c.json == nil && len(c.texts) == 0 && !c.form.json {
 		return ""
 	}
 	switch encoding := x.Header.Get("Content-Encoding"); {
 	case x.Method == http.MethodHead:
 		return "a response to HEAD has no body"
-	case stream.MatchString(x.Header.Get("Content-Type")):
+	case streamed.MatchString(x.Header.Get("Content-Type")):
 		if c.json == nil && !slices.ContainsFunc(c.texts, func(p bodyText) bool { return p.absent || !p.isIn(string(x.Got.Begins)) }) {
 			return ""
 		}
@@ -265,8 +265,8 @@ func (c Claim) Unread(x Exchange) string {
 	return "it is not text"
 }
 
-// stream matches content types with many documents or without an end.
-var stream = regexp.MustCompile(`(?i)event-stream|ndjson|jsonl|json-seq`)
+// streamed matches content types with many documents or without an end.
+var streamed = regexp.MustCompile(`(?i)event-stream|ndjson|jsonl|json-seq`)
 
 var tag = regexp.MustCompile(`<[^>]*>`)
 

@@ -3,6 +3,7 @@ package witness
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,16 +25,16 @@ func runOf(t *testing.T, ran helper.AppRan, args ...string) Exchange {
 
 func TestReadRun(t *testing.T) {
 	for _, c := range []struct{ contract, want string }{
-		{"`count words` with three words on standard input → prints 3, exit code 0", "[words] exit [0], output true"},
-		{"`count words FILE INTO` → the number of words of FILE stands in INTO, and nothing is printed", "[words] exit [], output true"},
-		{"`count` without arguments → exit code 2", "[] exit [2], output false"},
-		{"run `notes add TEXT` → prints the id of the new note and exits with code 0", "[add] exit [0], output true"},
-		{"`notes import --dry-run FILE OUT` → OUT holds two ids, exit status 0", "[import --dry-run] exit [0], output true"},
-		{"`notes rm ID` → exit code 0, and the note is gone", "[rm] exit [0], output false"},
-		{"`notes rm ID` → exit code 0, then `notes list` prints nothing", "[rm] exit [0], output false"},
-		{"`echo a | greet --loud NAME < in.txt` → \"HELLO\"", "[--loud] exit [], output true"},
-		{"greet → prints hello", "[] exit [], output true"},
-		{"`greet` → an exit code other than 0", "no"},
+		{"`count words` with three words on standard input → prints 3, exit code 0", "[words] exit [0], the line \"3\" in standard output"},
+		{"`count words FILE INTO` → the number of words of FILE stands in INTO, and nothing is printed", "[words] exit [], nothing on standard output"},
+		{"`count` without arguments → exit code 2", "[] exit [2], "},
+		{"run `notes add TEXT` → prints the id of the new note and exits with code 0", "[add] exit [0], output and files"},
+		{"`notes import --dry-run FILE OUT` → OUT holds two ids, exit status 0", "[import --dry-run] exit [0], output and files"},
+		{"`notes rm ID` → exit code 0, and the note is gone", "[rm] exit [0], "},
+		{"`notes rm ID` → exit code 0, then `notes list` prints nothing", "[rm] exit [0], "},
+		{"`echo a | greet --loud NAME < in.txt` → \"HELLO\"", "[--loud] exit [], the line \"HELLO\" in standard output"},
+		{"greet → prints hello", "[] exit [], output and files"},
+		{"`greet` → an exit code other than 0", "[] exit [1-255], "},
 		{"`greet` → exit code 0 or 1", "no"},
 		{"`greet` → prints hello if NAME is set", "no"},
 		{"`notes rm ID` → the note is gone", "no"},
@@ -49,7 +50,7 @@ func TestReadRun(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got = fmt.Sprintf("%v exit %v, output %t", claim.words, claim.statuses, claim.leaves)
+				got = fmt.Sprintf("%v exit %v, %s", claim.words, claim.statuses, strings.Join(claim.readOfRun(), ", "))
 			}
 			if got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
@@ -69,7 +70,7 @@ func TestRunFits(t *testing.T) {
 		want bool
 	}{
 		{"its words, and others between", runOf(t, helper.AppRan{}, "words", "in.txt", "-o", "x"), true},
-		{"another order", runOf(t, helper.AppRan{}, "-o", "x", "words"), false},
+		{"its option first", runOf(t, helper.AppRan{}, "-o", "x", "words"), true},
 		{"one word less", runOf(t, helper.AppRan{}, "words"), false},
 		{"another exit code", runOf(t, helper.AppRan{Exit: 2}, "words", "-o", "x"), false},
 		{"no run", runOf(t, helper.AppRan{Error: "too many"}, "words", "-o", "x"), false},
@@ -82,9 +83,41 @@ func TestRunFits(t *testing.T) {
 			}
 		})
 	}
-	if x := runOf(t, helper.AppRan{}, "other"); claim.Fits(x) || !claim.AnyRun().Fits(x) {
-		t.Error("without its words it fits another run, and with them it does not; want so")
+	greet, _ := ReadRun("`count words each`", "exit code 0")
+	if x := runOf(t, helper.AppRan{}, "words", "a"); greet.Fits(x) || !greet.Loose().Fits(x) {
+		t.Error("the loose claim needs only the first word; want so")
 	}
+}
+
+// testdata/runs.txt has contracts of programs, and runs that fit them or not.
+func TestOutputFits(t *testing.T) {
+	part := func(parts []string, i int) []byte {
+		if i >= len(parts) {
+			return nil
+		}
+		return []byte(strings.ReplaceAll(strings.TrimSpace(parts[i]), `\n`, "\n"))
+	}
+	eachExchange(t, "testdata/runs.txt", func(t *testing.T, action, result, line string) string {
+		claim, ok := ReadRun(action, result)
+		if !ok {
+			t.Fatal("it is not checkable")
+		}
+		args, rest, _ := strings.Cut(line, "⇒")
+		parts := strings.Split(rest, "|")
+		exit, err := strconv.Atoi(strings.TrimSpace(parts[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran := helper.AppRan{Exit: exit, Stdout: part(parts, 1), Stderr: part(parts, 2)}
+		if file := part(parts, 3); file != nil {
+			ran.Files = map[string][]byte{"out": file}
+		}
+		x := runOf(t, ran, strings.Fields(args)...)
+		if !claim.Asked(x) {
+			return "it is another run"
+		}
+		return claim.Misses(x)
+	})
 }
 
 // The tests get an altered run from the proxy. Other runs pass unchanged. The record has the

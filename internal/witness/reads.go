@@ -26,9 +26,7 @@ func (c Claim) Reading() (all Reading) {
 			run = "runs with " + strings.Join(c.words, " ")
 		}
 		all.Requests = []string{run}
-		if c.leaves {
-			all.Answer = []string{"output and files"}
-		}
+		all.Answer = c.readOfRun()
 		return all
 	}
 	for _, r := range c.requests {
@@ -54,6 +52,27 @@ func (c Claim) Reading() (all Reading) {
 	}
 	if c.form.json {
 		all.Answer = append(all.Answer, "a JSON document")
+	}
+	return all
+}
+
+// readOfRun lists what abl compares of the output and the files of a run.
+func (c Claim) readOfRun() (all []string) {
+	for _, on := range c.silent {
+		all = append(all, "nothing on "+string(on))
+	}
+	if c.json != nil {
+		all = append(all, "standard output is "+c.json.text())
+	}
+	for _, p := range c.printed {
+		sign, as := map[bool]string{true: "not "}[p.absent], "the text "
+		if p.line {
+			as = "the line "
+		}
+		all = append(all, sign+as+p.String()+" in "+string(p.on))
+	}
+	if c.leaves && len(all) == 0 {
+		all = []string{"output and files"}
 	}
 	return all
 }

@@ -66,8 +66,8 @@ func TestAlteredRuns(t *testing.T) {
 		{"the exit code alone", "`count words` → prints 3, exit code 0", words, "status", Weak, "the output and files of its run with words change", "shown for 0 of 1 contract, 1 weak"},
 		{"the output alone", "`count words` → prints 3, exit code 0", words, "named", Weak, "the exit code of its run with words is 1 instead of 0", "shown for 0 of 1 contract, 1 weak"},
 		{"no exit code is named", "`count words` → prints 3", words, "named", Verified, "", "shown for 1 of 1 contract"},
-		{"its words are never given", "`count lines` → prints 3", "", "", Weak, "the output and files of its run with no arguments change", "shown for 0 of 1 contract, 1 weak"},
-		{"it ended otherwise", "`count words` → prints 3, exit code 1", words, "", Verified, "", "shown for 0 of 1 contract, 1 with nothing to alter"},
+		{"its words are never given", "`count lines` → prints 3", "", "", NotWitnessed, "the tests never ran the program in this way", "shown for 0 of 1 contract, 1 with nothing to alter"},
+		{"it ended otherwise", "`count words` → prints 3, exit code 1", words, "", NotWitnessed, "exit code 0", "shown for 0 of 1 contract, 1 with nothing to alter"},
 		{"nothing that can be altered", "`count words` → a note is there", words, "", Verified, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -11,9 +11,9 @@ import (
 // let words of a command and a text be read.
 func TestRead(t *testing.T) {
 	for _, c := range []struct{ line, claim, run string }{
-		{"`GET /ping` → `200`", "[GET /ping] [200] []", "[each run] [] [output and files]"},
-		{"`GET /ping` → `pong`", "[GET /ping] [] [the text \"pong\"]", "[each run] [] [output and files]"},
-		{`GET /ping → "OK"`, "[GET /ping] [] [the text \"OK\"]", "[each run] [] [output and files]"},
+		{"`GET /ping` → `200`", "[GET /ping] [200] []", ""},
+		{"`GET /ping` → `pong`", `[GET /ping] [] [the body is "pong"]`, `[each run] [] [the line "pong" in standard output]`},
+		{`GET /ping → "OK"`, `[GET /ping] [] [the body is "OK"]`, `[each run] [] [the line "OK" in standard output]`},
 		{"GET /ping → OK", "", ""},
 		{"`notes rm ID` → exit code 0", "", "[runs with rm] [0] []"},
 		{"**`notes rm ID`** → `exit code 0`", "", "[runs with rm] [0] []"},

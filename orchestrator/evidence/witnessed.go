@@ -65,7 +65,7 @@ func (s *Suite) Ran(r Run) {
 	for i := range s.Contracts {
 		c := &s.Contracts[i]
 		if c.Claim = nil; c.Run != nil && !slices.ContainsFunc(r.Record, c.Run.Asked) {
-			c.Run = c.Run.AnyRun()
+			c.Run = c.Run.Loose()
 		}
 	}
 }
@@ -83,25 +83,16 @@ func (s Suite) witnessed(c Contract) (all sight) {
 		if !r.Watched {
 			continue
 		}
-		if c.Claim == nil {
-			return s.ran(r, c)
+		claim := s.claim(c)
+		if claim == nil {
+			return sight{blind: true}
 		}
-		one := s.shows(r, *c.Claim)
+		one := s.shows(r, *claim)
 		all.exchange, all.lacks, all.unread = cmp.Or(all.exchange, one.exchange), cmp.Or(all.lacks,
 			one.lacks), cmp.Or(all.unread, one.unread)
+		all.blind = all.blind || one.blind
 	}
 	return all
-}
-
-// ran looks for a run of a program with the words of a contract that ended as the contract says.
-func (s Suite) ran(r Run, c Contract) sight {
-	if s.Kind != helper.KindCommand || c.Run == nil {
-		return sight{blind: true}
-	}
-	if i := slices.IndexFunc(r.Record, c.Run.Fits); i >= 0 && c.Run.GivesWords() {
-		return sight{exchange: r.Record[i].Line()}
-	}
-	return sight{}
 }
 
 // exchanges returns the exchanges of a replay with the request of a claim, unless another contract's
@@ -122,8 +113,8 @@ func (s Suite) rank(r Run, i int) int {
 	}
 	most := -1
 	for _, c := range s.Contracts {
-		if c.Claim != nil {
-			most = max(most, c.Claim.Rank(r.Record[i]))
+		if claim := s.claim(c); claim != nil {
+			most = max(most, claim.Rank(r.Record[i]))
 		}
 	}
 	return most
@@ -157,6 +148,8 @@ func (s Suite) shows(r Run, claim witness.Claim) (found sight) {
 	}
 	switch {
 	case found.exchange != "":
+	case slices.ContainsFunc(r.Record, witness.Exchange.Unkept):
+		found.blind = true
 	case len(answers) > 0:
 		found.lacks = s.vocabulary().every + wording.Cut(strings.Join(answers, "; "), 200)
 	case slices.ContainsFunc(r.Record, claim.AskedOtherwise):
