@@ -16,10 +16,13 @@ func publishCommand() cli.Command {
 	var body bool
 	return cli.Command{
 		Name: "publish", Group: cli.Running, Args: "[N]", Usage: "publish the results as branches of your repository",
-		Long: `Writes to the repository that the project works on: the branches abl/phaseN, the tests
-(refs/abl/tests), and state, audit records and ledger (refs/abl/state). Your branch,
-index and files stay as they are. git push --atomic origin abl/phase1 'refs/abl/*' then
-pushes all of it, and abl pull restores it in another clone (docs/git.md).
+		Long: `Writes to the repository that the project works on: the branches abl/phaseN, the last
+one also as refs/abl/source, the tests (refs/abl/tests), and state, audit records and
+ledger (refs/abl/state). Your branch, index and files stay as they are. git push
+--atomic origin abl/phase1 'refs/abl/*' then pushes all of it, and abl pull restores it
+in another clone (docs/git.md).
+
+Without N, the branch of a passed phase that was published and deleted stays deleted.
 
 With --pr-body it publishes nothing and prints the text of a pull request for phase N.`,
 		Examples: "abl publish\nabl publish 1 --pr-body | gh pr create --head abl/phase1 --title 'Phase 1' --body-file -",
@@ -56,7 +59,7 @@ func runPublish(ctx context.Context, s *project.Project, body bool) error {
 				names = append(names, name)
 			}
 		}
-		s.In.Say("git push --atomic origin %s 'refs/abl/*' pushes it", strings.Join(names, " "))
+		s.In.Say("git push --atomic origin %s pushes it", strings.Join(append(names, "'refs/abl/*'"), " "))
 	})
 }
 

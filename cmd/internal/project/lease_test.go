@@ -226,6 +226,9 @@ func TestResultIsPushed(t *testing.T) {
 	if got := runGit(t, origin, "ls-tree", "--name-only", "refs/abl/state"); strings.Contains(got, leaseFile) {
 		t.Errorf("the state that was pushed: got %q, want no lease", got)
 	}
+	if got, want := runGit(t, origin, "rev-parse", sourceRef), runGit(t, origin, "rev-parse", Branch(1)); got != want {
+		t.Errorf("the source that was pushed: got %s, want %s", got, want)
+	}
 	tip := runGit(t, origin, "rev-parse", "refs/abl/state")
 	must(t, a.fetchState(t.Context()))
 	if got := runGit(t, origin, "rev-parse", "refs/abl/state"); got != tip {

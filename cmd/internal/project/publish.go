@@ -25,8 +25,9 @@ import (
 
 // The refs in the user's repository that are not branches of phases.
 const (
-	testsRef = "refs/abl/tests"
-	stateRef = "refs/abl/state"
+	sourceRef = "refs/abl/source" // the branch of the last phase, in case that branch is deleted
+	testsRef  = "refs/abl/tests"
+	stateRef  = "refs/abl/state"
 )
 
 // Published is a ref that was published.
@@ -96,6 +97,9 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 	if err := x.upToDate(); err != nil {
 		return nil, err
 	}
+	if n == 0 {
+		phases = slices.DeleteFunc(phases, x.isDeleted)
+	}
 	return x.bring(ctx, phases)
 }
 
@@ -113,7 +117,19 @@ func AutoPublish(ctx context.Context, s *Project) error {
 	return err
 }
 
-// bring moves the refs of phases, tests and state in the user's repository to the results of the phases.
+// isDeleted reports whether the branch of a phase was published and deleted since, as after a merge.
+func (x exchange) isDeleted(phase int) bool {
+	p := x.file.Phase(phase)
+	at, err1 := x.newest(x.PublishedBranch(phase), "")
+	source, err2 := x.repo.Ref(sourceRef)
+	if errors.Join(err1, err2) != nil || at != "" || source == "" || p.Status != state.Passed {
+		return false
+	}
+	has, err := x.repo.Contains(source, p.SrcCommit)
+	return err == nil && has
+}
+
+// bring moves the refs of phases, source, tests and state in the user's repository to the results of the phases.
 func (x exchange) bring(ctx context.Context, phases []int) (all []Published, err error) {
 	receive := func(from *git.Repo, ref, commit string) {
 		if err == nil && commit != "" {
@@ -125,8 +141,12 @@ func (x exchange) bring(ctx context.Context, phases []int) (all []Published, err
 	if isRepository(x.Paths.Src) {
 		src, oerr := git.Open(x.Paths.Src, x.SourceOptions())
 		err = oerr
-		for _, k := range phases {
-			tip := ""
+		every := begun(x.file)
+		for _, k := range every {
+			last, tip := k == every[len(every)-1], ""
+			if !last && !slices.Contains(phases, k) {
+				continue
+			}
 			if err == nil {
 				tip, err = src.Ref("refs/heads/" + Branch(k))
 			}
@@ -136,7 +156,12 @@ func (x exchange) bring(ctx context.Context, phases []int) (all []Published, err
 			if err == nil {
 				err = x.isWhatPassed(src, k, tip)
 			}
-			receive(src, "refs/heads/"+x.PublishedBranch(k), tip)
+			if slices.Contains(phases, k) {
+				receive(src, "refs/heads/"+x.PublishedBranch(k), tip)
+			}
+			if last {
+				receive(src, sourceRef, tip)
+			}
 		}
 	}
 	if err == nil && isRepository(x.Paths.Tests) {

@@ -286,9 +286,8 @@ func (x exchange) withoutBranch(commit, branch string) (string, error) {
 	if commit != "" && x.repo.Holds(commit, ".") {
 		return commit, nil
 	}
-	hint := fmt.Sprintf("%s fetches it; if origin does not have it, run abl publish && git push --atomic origin %s "+
-		"'refs/abl/*' in the clone that built it",
-		x.FetchRefs(), branch)
+	hint := x.FetchRefs() + " fetches it; if origin does not have it, run abl publish && git push --atomic origin " +
+		"'refs/abl/*' in the clone that built it"
 	return "", exit.With(exit.Person, fmt.Errorf("branch %s does not exist here, and its state does", branch), hint)
 }
 

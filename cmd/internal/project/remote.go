@@ -233,7 +233,7 @@ func (x exchange) moveRefs(ctx context.Context) error {
 
 // pushed are the full names of the refs that a run pushes.
 func (x exchange) pushed() []string {
-	all := []string{stateRef, testsRef}
+	all := []string{stateRef, testsRef, sourceRef}
 	for _, n := range begun(x.file) {
 		all = append(all, "refs/heads/"+x.PublishedBranch(n))
 	}

@@ -154,5 +154,5 @@ func (x exchange) diverged(theirs *state.File) error {
 	}
 	return exit.With(exit.Person, what,
 		"abl pull --theirs moves the local state into .abl/aside-N and uses the published one; "+
-			undo+" && git update-ref -d "+testsRef+" ignores the fetched state")
+			undo+" && git update-ref -d "+testsRef+" && git update-ref -d "+sourceRef+" ignores the fetched state")
 }

@@ -356,16 +356,25 @@ func TestEveryOrder(t *testing.T) {
 	}
 }
 
-// A pull restores a phase whose branch was deleted after its merge, or prints the commands that
-// restore the branch.
+// A pull restores a phase whose branch was deleted, and publishing leaves it deleted. Without a published
+// source, the error prints the commands that publish it.
 func TestBranchIsMissing(t *testing.T) {
-	for name, merged := range map[string]bool{"merged": true, "not merged": false} {
+	for name, c := range map[string]struct{ merged, earlier, refused bool }{
+		"merged":                                {merged: true},
+		"squashed":                              {},
+		"merged, by an earlier version":         {merged: true, earlier: true},
+		"squashed, published before the source": {earlier: true, refused: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := passed(t)
-			if merged {
+			if c.merged {
 				runGit(t, s.Paths.Root, "merge", "-q", "--no-ff", "-m", "merge", Branch(1))
 			}
 			runGit(t, s.Paths.Root, "branch", "-D", Branch(1))
+			if c.earlier {
+				runGit(t, s.Paths.Root, "update-ref", "-d", sourceRef)
+			}
+			before := refsOf(t, s)
 			root, err := state.Real(t.TempDir())
 			must(t, err)
 			runGit(t, root, "clone", "-q", "file://"+s.Paths.Root, ".")
@@ -373,13 +382,27 @@ func TestBranchIsMissing(t *testing.T) {
 			must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
 			other := &Project{In: quiet(), Folder: Folder{Conf: s.Conf, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}}
 			_, err = other.Pull(t.Context(), false)
-			if merged {
-				must(t, err)
+			if c.refused {
+				const want = "abl publish && git push --atomic origin 'refs/abl/*'"
+				if hint := exit.Hint(err); exit.Code(err) != exit.Person || !strings.Contains(hint, want) || !strings.Contains(hint, "git fetch origin ") {
+					t.Errorf("got %v with the hint %q, want %q", err, hint, want)
+				}
 				return
 			}
-			const want = "abl publish && git push --atomic origin abl/phase1 'refs/abl/*'"
-			if hint := exit.Hint(err); exit.Code(err) != exit.Person || !strings.Contains(hint, want) || !strings.Contains(hint, "git fetch origin ") {
-				t.Errorf("got %v with the hint %q, want %q", err, hint, want)
+			must(t, err)
+			if c.earlier {
+				return
+			}
+			_, err = other.Publish(t.Context(), 0)
+			must(t, err)
+			push(t, other)
+			if got := refsOf(t, s); got != before {
+				t.Errorf("refs after a job with nothing to do: got\n%s\nwant\n%s", got, before)
+			}
+			_, err = other.Publish(t.Context(), 1)
+			must(t, err)
+			if got := runGit(t, root, "rev-parse", Branch(1)); got != runGit(t, root, "rev-parse", sourceRef) {
+				t.Errorf("the branch that was published by its number: got %s, want %s", got, sourceRef)
 			}
 		})
 	}
