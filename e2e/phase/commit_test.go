@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,7 @@ func commitProject(t *testing.T, build string) *lab.Project {
 	answer := func(string) (modelserver.Script, error) {
 		return modelserver.Script{Final: "^^^a.txt\nbye\n^^^end\n^^^new/b.txt\nbye\n^^^end\n"}, nil
 	}
-	model := lab.NewServer(&modelserver.Server{Source: answer, Log: io.Discard})
+	model := httptest.NewServer(&modelserver.Server{Source: answer, Log: io.Discard}) // abl itself asks it
 	t.Cleanup(model.Close)
 	p := lab.From(t, fstest.MapFS{
 		".abl/specs/phase1.md":        {Data: []byte(oneSpec)},
