@@ -22,8 +22,8 @@ import (
 // notifyTime is how long notify.command may take.
 const notifyTime = 30 * time.Second
 
-// Notification is what notify.command reads on its standard input.
-type Notification struct {
+// notification is what notify.command reads on its standard input.
+type notification struct {
 	Event   string    `json:"event"` // passed, stuck, unverified, budget, waiting or fault
 	Phase   int       `json:"phase"`
 	Title   string    `json:"title"`
@@ -81,7 +81,7 @@ func (n *Notifier) notify(event string, e state.Event, code *int) {
 		return
 	}
 	this, _ := n.s.Specs().Phase(e.Phase)
-	say := Notification{
+	say := notification{
 		Event:   event,
 		Phase:   e.Phase,
 		Title:   this.Title,
@@ -103,7 +103,7 @@ func (n *Notifier) notify(event string, e state.Event, code *int) {
 	}
 }
 
-func (n *Notifier) run(say Notification) error {
+func (n *Notifier) run(say notification) error {
 	err := n.s.In.Safe.Clean(&say)
 	data, merr := json.Marshal(say)
 	if err = errors.Join(err, merr); err != nil {

@@ -62,8 +62,8 @@ func (s Folder) prefix() string { return cmp.Or(s.Conf.Publish.Prefix, git.Branc
 // PublishedBranch returns the branch of a phase in the user's repository.
 func (s Folder) PublishedBranch(n int) string { return fmt.Sprintf("%sphase%d", s.prefix(), n) }
 
-// FetchRefs returns the command that fetches all published refs.
-func (s Folder) FetchRefs() string {
+// fetchRefs returns the command that fetches all published refs.
+func (s Folder) fetchRefs() string {
 	at := s.prefix() + "*"
 	return fmt.Sprintf("git fetch origin 'refs/heads/%[1]s:refs/remotes/origin/%[1]s' 'refs/abl/*:refs/abl/*'", at)
 }

@@ -29,7 +29,7 @@ func (s *Project) Pull(ctx context.Context, theirs bool) (text string, err error
 	x, err := s.exchange()
 	if err == nil && x.tip == "" {
 		err = exit.With(exit.Usage, fmt.Errorf("cannot pull: there is no %s here", stateRef),
-			s.FetchRefs()+" fetches the pushed refs")
+			s.fetchRefs()+" fetches the pushed refs")
 	}
 	if err != nil {
 		return "", err
@@ -286,7 +286,7 @@ func (x exchange) withoutBranch(commit, branch string) (string, error) {
 	if commit != "" && x.repo.Holds(commit, ".") {
 		return commit, nil
 	}
-	hint := x.FetchRefs() + " fetches it; if origin does not have it, run abl publish && git push --atomic origin " +
+	hint := x.fetchRefs() + " fetches it; if origin does not have it, run abl publish && git push --atomic origin " +
 		"'refs/abl/*' in the clone that built it"
 	return "", exit.With(exit.Person, fmt.Errorf("branch %s does not exist here, and its state does", branch), hint)
 }

@@ -111,7 +111,7 @@ func (x exchange) fetchedWhole(ctx context.Context) error {
 	ref := strings.TrimPrefix(strings.TrimPrefix(refs[0], "refs/heads/"), "refs/remotes/")
 	return exit.With(exit.Person, fmt.Errorf("branch %s exists, but its state does not: there is no %s here", ref,
 		stateRef),
-		x.FetchRefs()+" fetches it; if nobody published a state, remove the branch to start from scratch")
+		x.fetchRefs()+" fetches it; if nobody published a state, remove the branch to start from scratch")
 }
 
 // pullNewer pulls a state that was fetched and that continues the state of this project. It fails
