@@ -305,11 +305,11 @@ const serviceName = `^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`
 
 // service records a service that the app needs, or why abl cannot start it.
 func (c compose) service(name string, s types.ServiceConfig) {
-	key := "app.services." + name
+	key := "app.services." + hyphens(name)
 	base, _ := baseOf(s.Image)
-	port := append(c.ports(name), fact("", usualPort(base), c.from(name, "image")))[0]
+	port := fact("", usualPort(base), c.from(name, "image"))
 	for _, f := range c.ports(name) {
-		if f.Value == usualPort(base) {
+		if port.Value == "" || f.Value == port.Value {
 			port = f
 		}
 	}
@@ -319,7 +319,7 @@ func (c compose) service(name string, s types.ServiceConfig) {
 		c.say("%s: abl skips the service %q, which is built from source: "+
 			"define it with a dockerfile in app.services (docs/services.md)", c.file, name)
 		return
-	case !match(serviceName, name) || name == "app":
+	case !match(serviceName, hyphens(name)) || name == "app":
 		without = "a name consists of lower-case letters, digits and -, and must not be app"
 	case s.Image == "" || strings.ContainsAny(s.Image, "${ \t"):
 		without = fmt.Sprintf("its image %q is incomplete", s.Image)
@@ -330,12 +330,15 @@ func (c compose) service(name string, s types.ServiceConfig) {
 		c.say("%s: abl skips the service %q: %s", c.file, name, without)
 		return
 	}
-	c.set(key+".image", s.Image, c.from(name, "image"))
+	if c.set(key+".image", s.Image, c.from(name, "image")); hyphens(name) != name {
+		c.say("%s: the service %q is %q in abl, which allows no _ in names", c.file, name, hyphens(name))
+		c.renamed = append(c.renamed, name)
+	}
 	c.set(key+".ready.port", port.Value, port.From)
 	for _, v := range slices.Sorted(maps.Keys(s.Environment)) {
 		c.variable(key+".env.", v, s.Environment[v], c.from(name, "environment."+v))
 	}
-	c.serviceEnv(name, base, s)
+	c.serviceEnv(key, base, s)
 	if command := slices.Concat(s.Entrypoint, s.Command); len(command) > 0 {
 		c.say("%s: abl ignores the command of the service %q (%s): "+
 			"if the service needs it, use a dockerfile with this CMD", c.file, name, commandLine(command))
@@ -345,20 +348,23 @@ func (c compose) service(name string, s types.ServiceConfig) {
 	}
 }
 
+// hyphens returns the name of a service as abl accepts it.
+func hyphens(name string) string { return strings.ReplaceAll(name, "_", "-") }
+
 // serviceEnv records the variables of the .env.example that are named like the server in an image, such as
 // POSTGRES_USER, for a service that reads a file of variables.
-func (c compose) serviceEnv(name, base string, s types.ServiceConfig) {
+func (c compose) serviceEnv(key, base string, s types.ServiceConfig) {
 	found := len(s.EnvFiles) == 0
 	for variable, f := range c.sampleEnv() {
 		prefix, _, _ := strings.Cut(strings.ToLower(variable), "_")
 		if len(s.EnvFiles) > 0 && f.Value != "" && usualPort(prefix) != "" && usualPort(prefix) == usualPort(base) {
-			c.set("app.services."+name+".env."+variable, f.Value, f.From)
+			c.set(key+".env."+variable, f.Value, f.From)
 			found = true
 		}
 	}
 	if !found {
-		c.say("%s: abl does not read the env_file %q of the service %q: add the variables that it needs to "+
-			"app.services.%s.env", c.file, path.Base(s.EnvFiles[0].Path), name, name)
+		c.say("%s: abl does not read the env_file %q of a service: add the variables that it needs to %s.env",
+			c.file, path.Base(s.EnvFiles[0].Path), key)
 	}
 }
 
@@ -377,6 +383,6 @@ func (c compose) files(service string, v types.ServiceVolumeConfig) {
 	}
 	for _, inner := range all {
 		target := path.Join(v.Target, strings.TrimPrefix(inner, file))
-		c.set("app.services."+service+".files."+target, inner, c.from(service, "volumes"))
+		c.set("app.services."+hyphens(service)+".files."+target, inner, c.from(service, "volumes"))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +36,7 @@ func (p *project) decide() {
 		delete(p.values, key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.values)) {
-		p.report.Facts = append(p.report.Facts, p.values[key])
+		p.report.Facts = append(p.report.Facts, p.renameHosts(p.values[key]))
 	}
 	for _, o := range p.open {
 		_, found := p.values[o.Key]
@@ -43,6 +44,21 @@ func (p *project) decide() {
 			p.report.Open = append(p.report.Open, o)
 		}
 	}
+}
+
+// renameHosts returns a fact in which the services are named as in app.services. A value that only is a name may be
+// the name of a database, unless the variable is about a host.
+func (p *project) renameHosts(f Fact) Fact {
+	if !strings.HasPrefix(f.Key, "app.env.") {
+		return f
+	}
+	for _, name := range p.renamed {
+		host := `(@|//|^)` + regexp.QuoteMeta(name) + `(:|/|,|$)`
+		if f.Value != name || strings.Contains(f.Key, "HOST") {
+			f.Value = regexp.MustCompile(host).ReplaceAllString(f.Value, "${1}"+hyphens(name)+"${2}")
+		}
+	}
+	return f
 }
 
 // kind returns what the files show the system to be, "" if they do not.
@@ -121,8 +137,8 @@ func distinct(facts []Fact) (all []Fact) {
 
 // names returns the names of the project in its manifests.
 func (p *project) names() (all []string) {
-	for file := range strings.FieldsSeq("package.json pyproject.toml setup.cfg Cargo.toml go.mod") {
-		name := path.Base(capture(`(?m)^\s*"?name"?\s*[=:]\s*['"]?([^'"\s]+)|^module\s+"?([^\s"]+)`, p.text(file)))
+	for file := range strings.FieldsSeq("package.json pyproject.toml setup.cfg setup.py Cargo.toml go.mod") {
+		name := path.Base(capture(`(?m)(?:^|setup\()\s*"?name"?\s*[=:]\s*['"]?([^'"\s]+)|^module\s+"?([^\s"]+)`, p.text(file)))
 		if name != "." && name != "app" {
 			all = append(all, name)
 		}
@@ -160,7 +176,7 @@ func (p *project) decidePort(s start) {
 	all := distinct(p.ports)
 	named := strconv.Itoa(s.port)
 	switch {
-	case s.port > 0 && (len(all) == 0 || all[0].Value == named || !p.contained(all[0])):
+	case s.port > 0 && (len(all) == 0 || all[0].Value == named || !p.contained(all[0]) || s.own):
 		p.port(named, s.from, "")
 	case s.port > 0 && strings.Contains(s.command, "${PORT:-"):
 		p.port(all[0].Value, all[0].From, "")

@@ -16,7 +16,7 @@ type sampleEnv struct{ *project }
 func (p *project) sampleEnv() map[string]Fact {
 	all := map[string]Fact{}
 	file := p.nearest(".env.example .env.sample .env.dist env.example .env.template .example.env example.env " +
-		".env.local.example .env.development.example")
+		".env.local.example .env.development.example sample.env")
 	for n, text := range strings.Split(p.tree.Text(file), "\n") {
 		name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(text), "export "), "=")
 		name = strings.TrimSpace(name)
@@ -38,11 +38,12 @@ const (
 	sampleValue = `^\s*(?:"([^"]*)"|'([^']*)'|(.*?))\s*(?:\s#.*)?$`
 	placeholder = `\*\*\*|<[\w .-]+>|\[[A-Za-z_-]+\]|(?i)^your|^change.?me`
 	secret      = `(?i)secret|pass|key|token|salt`
+	listens     = `^(?:APP_|SERVER_|HTTP_|API_|LISTEN_)?(?:HOST|HOSTNAME|ADDRESS|ADDR)$`
 )
 
 // envReaders are the packages that read a .env.
 const envReaders = "dotenv dotenv-safe dotenv-flow env-cmd @nestjs/config python-dotenv environs django-environ " +
-	"python-decouple pydantic-settings dynaconf dotenvy dotenv-rails fastify-cli starlette laravel/framework vlucas/phpdotenv " +
+	"python-decouple pydantic-settings dynaconf dotenvy dotenv-rails fastify-cli prisma vite next nuxt @sveltejs/kit astro starlette laravel/framework vlucas/phpdotenv " +
 	"github.com/joho/godotenv"
 
 // readsDotenv reports whether the app reads a .env.
@@ -88,8 +89,12 @@ func (e sampleEnv) find() {
 		if local.MatchString(f.Value) && strings.Contains(f.Value, "://") && !strings.HasPrefix(f.Value, "http") {
 			e.say("%s: %s is an address on this machine, and no service in the repository uses this port", f.From, key)
 		}
-		if name := e.serviceOf(key); name != "" && (f.Value == "localhost" || f.Value == "127.0.0.1") {
-			f.Value, f.Note = name, "the service instead of this machine"
+		if f.Value == "localhost" || f.Value == "127.0.0.1" {
+			if name := e.serviceOf(key); name != "" {
+				f.Value, f.Note = name, "the service instead of this machine"
+			} else if match(listens, key) {
+				f.Value, f.Note = "0.0.0.0", "tests do not reach "+f.Value
+			}
 		}
 		if !strings.ContainsAny(f.Value, "\n\x00") && key != "NODE_ENV" && !match(variables, f.Value) {
 			e.note(f.Key, f.Value, f.From, f.Note)

@@ -17,6 +17,7 @@ type start struct {
 	port    int    // the port that the command listens on, 0 if it names none
 	env     []Fact // variables that the command needs, as app.env.NAME
 	note    string
+	own     bool // abl made the command with its port, which no other file changes
 }
 
 // findings collects what the sources find.
@@ -33,6 +34,7 @@ type findings struct {
 	readsEnv bool              // the app reads a .env file
 	portVar  Source            // where the app reads the variable PORT, if it does
 	barred   map[string]bool   // keys that stay open whatever is found
+	renamed  []string          // services of the compose file with a name that abl does not accept
 	open     []Open            // the first of a key wins, unless the key has a value in the end
 }
 
@@ -117,6 +119,11 @@ func (f *findings) readsPort(from Source) { f.portVar = cmp.Or(f.portVar, from) 
 
 // try records a command that starts the server.
 func (f *findings) try(command string, from Source) { f.addStart(start{command: command, from: from}) }
+
+// serve records a command that abl made to start the server on a port.
+func (f *findings) serve(command string, from Source) {
+	f.addStart(start{command: command, from: from, own: true})
+}
 
 // addStart records a way to start the server.
 func (f *findings) addStart(s start) {

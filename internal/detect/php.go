@@ -45,9 +45,9 @@ func (p *php) find() {
 		if file == "artisan" {
 			command = p.laravel()
 		}
-		p.try(command, p.src(file, ""))
+		p.serve(command, p.src(file, ""))
 	case p.manifest.Bin != nil:
-		p.program("a program", p.binary(), p.src("composer.json", "bin"), "")
+		p.findPrograms()
 	default:
 		p.library(p.src("composer.json", ""), `cd "$ABL_SRC" && php`, "tests pass code to php -r")
 	}
@@ -64,16 +64,17 @@ func (p *php) find() {
 	}
 }
 
-// binary returns the command of the program of the composer.json, "" unless there is one.
-func (p *php) binary() string {
-	file, _ := p.manifest.Bin.(string)
-	if list, ok := p.manifest.Bin.([]any); ok && len(list) == 1 {
-		file, _ = list[0].(string)
+// findPrograms records the programs of the composer.json.
+func (p *php) findPrograms() {
+	all, _ := p.manifest.Bin.([]any)
+	for _, file := range append(all, p.manifest.Bin) {
+		name, _ := file.(string)
+		command := ""
+		if p.has(name) {
+			command = `php "$ABL_SRC/` + path.Clean(name) + `"`
+		}
+		p.program("a program", command, p.src("composer.json", "bin"), "")
 	}
-	if !p.has(file) {
-		return ""
-	}
-	return `php "$ABL_SRC/` + path.Clean(file) + `"`
 }
 
 // laravel returns the command that prepares the database of .env.example and starts Laravel's server.

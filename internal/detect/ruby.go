@@ -69,10 +69,10 @@ func (r ruby) find() {
 		r.startRails(r.deps["rails"])
 	case r.has("config.ru") && (has("sinatra") || has("puma") || has("rackup") || has("roda")):
 		r.server("http", r.src("config.ru", ""))
-		r.try("bundle exec rackup -o 0.0.0.0 -p 9292", r.src("config.ru", ""))
+		r.serve("bundle exec rackup -o 0.0.0.0 -p 9292", r.src("config.ru", ""))
 	case has("sinatra") && file != "":
 		r.server("http", r.deps["sinatra"])
-		r.try("bundle exec ruby "+file+" -o 0.0.0.0 -p 4567", r.src(file, ""))
+		r.serve("bundle exec ruby "+file+" -o 0.0.0.0 -p 4567", r.src(file, ""))
 	}
 	if capture(`("/up"|get ['"]up['"])`, r.text("config/routes.rb")) != "" {
 		r.set("app.ready.path", "/up", r.src("config/routes.rb", ""))
@@ -123,7 +123,7 @@ func (r ruby) startRails(from Source) {
 			"it needs a Dockerfile (docs/toolchains.md)")
 		return
 	}
-	r.try("bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000",
+	r.serve("bundle exec rails db:prepare && bundle exec rails server -b 0.0.0.0 -p 3000",
 		from)
 }
 

@@ -83,13 +83,21 @@ func (t *Tree) Below(dir string, keep func(name string) bool) (names []string) {
 	return names
 }
 
-// AllIn reports whether all sources in a language that Read recognizes are in a folder.
+// AllIn reports whether all sources are in a folder.
 func (t *Tree) AllIn(dir string) bool {
+	endings := otherEndings
+	for _, s := range stacks {
+		endings += " " + s.endings
+	}
+	all := fields(endings)
 	return !slices.ContainsFunc(t.all, func(name string) bool {
 		return !strings.HasPrefix(name, dir+"/") && !strings.Contains(path.Base(name), ".config.") &&
-			slices.ContainsFunc(stacks, func(s stack) bool { return slices.Contains(fields(s.endings), path.Ext(name)) })
+			slices.Contains(all, path.Ext(name))
 	})
 }
+
+// otherEndings are the endings of sources in languages that Read does not recognize.
+const otherEndings = ".c .h .cc .cpp .cxx .hpp .cs .fs .swift .m .ex .exs .erl .hs .ml .clj .dart .lua .pl .zig .nim .cr .d .r .jl"
 
 // folder is the folder of a tree that Read looks at.
 type folder struct {
