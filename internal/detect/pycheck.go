@@ -49,6 +49,7 @@ func (p *python) findPrograms() {
 		}
 		p.program("a program", command, entries[name], "")
 	}
+	p.findScripts()
 	built := p.has("setup.py") || len(p.pyproject.BuildSystem) > 0
 	if built && len(p.starts) == 0 && p.image == nil && len(p.barred) == 0 {
 		p.noServer() // an extension of a framework also depends on it
@@ -56,15 +57,7 @@ func (p *python) findPrograms() {
 	if len(p.commands) > 0 || len(p.servers) > 0 {
 		return
 	}
-	run := `PYTHONPATH="$ABL_SRC" python3`
-	if p.hasFolder("src") {
-		run = `PYTHONPATH="$ABL_SRC/src" python3`
-	}
-	python := "python3"
-	if p.venv != "" {
-		python = `"$ABL_SRC/` + p.venv + `python"`
-		run = strings.TrimSuffix(run, "python3") + python
-	}
+	run := p.fromOutside()
 	if file := p.mainModule(); file != "" {
 		p.program("a program", run+" -m "+p.moduleOf(path.Dir(file)), Source{File: file}, "")
 		return
@@ -72,6 +65,7 @@ func (p *python) findPrograms() {
 	for _, file := range p.sources("python") {
 		name, from := p.inner(file), find(file, p.code(file), pyMain)
 		if path.Dir(name) == "." && name != "setup.py" && from.Place != "" {
+			_, python, _ := strings.Cut(run, " ") // its own folder is in the path
 			p.program("a program", python+` "$ABL_SRC/`+name+`"`, from, "")
 		}
 	}
@@ -79,6 +73,39 @@ func (p *python) findPrograms() {
 		len(p.sources("python")) > 0 {
 		p.library(p.src(file, ""), run, "tests pass code to python3 -c")
 	}
+}
+
+// findScripts records the programs of setup.py that are files.
+func (p *python) findScripts() {
+	text := p.text("setup.py")
+	from := find(p.at("setup.py"), text, setupScripts)
+	if from.Place == "" {
+		return
+	}
+	found := false
+	for _, m := range captures(`['"]([\w./-]+)['"]`, capture(setupScripts, text)) {
+		if p.has(m[1]) {
+			p.program("a program", p.fromOutside()+` "$ABL_SRC/`+m[1]+`"`, from, "")
+			found = true
+		}
+	}
+	if !found {
+		p.program("a program", "", from, "")
+	}
+}
+
+const setupScripts = `\bscripts\s*=\s*(\[[^\]]*\]|\w)`
+
+// fromOutside returns the interpreter for a command in another folder, with the modules of the project.
+func (p *python) fromOutside() string {
+	path := `PYTHONPATH="$ABL_SRC" `
+	if p.hasFolder("src") {
+		path = `PYTHONPATH="$ABL_SRC/src" `
+	}
+	if p.venv == "" {
+		return path + "python3"
+	}
+	return path + `"$ABL_SRC/` + p.venv + `python"`
 }
 
 // findChecks records the tools that the project is set up for and that app.prepare installs.
@@ -99,7 +126,7 @@ func (p *python) findChecks() {
 		return
 	}
 	from, installed := p.deps["pytest"]
-	django := p.has("manage.py")
+	django := p.isDjango()
 	switch {
 	case installed:
 		p.check("test", run+"pytest", "tests", from)

@@ -60,30 +60,29 @@ func (p *python) command(name string, arguments []string) string {
 			return p.interpreter() + " " + rest
 		}
 	case slices.Contains(fields(pythonTools), name) && (needed || name == "flask" || name == "waitress-serve"):
-		dir, found := p.folderOf(capture(moduleArgument, rest))
-		if !found {
-			return ""
+		if path, found := p.pathOf(capture(moduleArgument, rest)); found {
+			return path + p.venv + strings.TrimSpace(name+" "+p.reachable(name, rest))
 		}
-		if dir != "" {
-			dir = "PYTHONPATH=" + dir + " "
-		}
-		return dir + p.venv + strings.TrimSpace(name+" "+p.reachable(name, rest))
 	}
 	return ""
 }
 
 const moduleArgument = `(?:^|\s)([A-Za-z_][\w.]*):[A-Za-z_]\w*|(?:-A|--app)[= ]([A-Za-z_][\w.]*)`
 
-// folderOf returns the folder of the repository that contains a module, "" for its root. An image may have copied the
-// folder elsewhere. It reports whether there is one, also for a name that is no module.
-func (p *python) folderOf(module string) (dir string, found bool) {
+// pathOf returns the setting of PYTHONPATH with which Python finds a module, "" if it finds it without one: an image may
+// have copied its folder elsewhere. It reports whether the repository has the module, also for an empty name.
+func (p *python) pathOf(module string) (setting string, found bool) {
 	if name := strings.ReplaceAll(module, ".", "/"); name != "" && !p.has(module) {
 		all := append([]string{p.at(name + ".py"), p.at(name + "/__init__.py")}, p.sources("python")...)
 		for _, file := range all {
 			inner := "/" + strings.TrimSuffix(strings.TrimSuffix(p.inner(file), ".py"), "/__init__")
 			before, ok := strings.CutSuffix(inner, "/"+name)
-			if dir = strings.Trim(before, "/"); ok && p.tree.Has(file) && !p.has(path.Join(dir, "__init__.py")) {
-				return dir, true
+			dir := strings.Trim(before, "/")
+			if ok && p.tree.Has(file) && !p.has(path.Join(dir, "__init__.py")) {
+				if dir == "" || dir == "src" && p.installed && len(p.pyproject.BuildSystem) > 0 {
+					return "", true
+				}
+				return "PYTHONPATH=" + dir + " ", true
 			}
 		}
 		return "", false
@@ -147,10 +146,15 @@ func (p *python) find() {
 	}
 }
 
+// isDjango reports whether manage.py is Django's: other frameworks have one, too.
+func (p *python) isDjango() bool {
+	return p.has("manage.py") && (p.deps["django"].File != "" || strings.Contains(p.text("manage.py"), "django"))
+}
+
 // django records how Django starts, unless its version does not run on a Python that abl has.
 func (p *python) django() {
 	from := p.src("manage.py", "")
-	if !p.has("manage.py") {
+	if !p.isDjango() {
 		return
 	}
 	p.server("http", from)
@@ -163,7 +167,7 @@ func (p *python) django() {
 		}
 	}
 	run := p.interpreter() + " manage.py "
-	p.try(run+"migrate --noinput && "+run+"runserver --noreload 0.0.0.0:8000",
+	p.findings.serve(run+"migrate --noinput && "+run+"runserver --noreload 0.0.0.0:8000",
 		from)
 	for _, file := range p.sources("python") {
 		hosts := capture(allowedHosts, p.code(file))
@@ -201,7 +205,10 @@ var (
 // moduleOf returns the name of the module of a source file.
 func (p *python) moduleOf(file string) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(p.inner(file), ".py"), "/__init__")
-	return strings.ReplaceAll(strings.TrimPrefix(name, "src/"), "/", ".")
+	if !match(`(?m)^\s*(?:from|import) src\b`, p.code(file)) { // src is not a package
+		name = strings.TrimPrefix(name, "src/")
+	}
+	return strings.ReplaceAll(name, "/", ".")
 }
 
 // scanSource looks for the object that a server of a framework serves, and for a program that listens.
@@ -236,6 +243,7 @@ func (p *python) serve(kind, object, text string, from Source) {
 	} else if port == "" {
 		port = "8000"
 	}
+	module, _, _ := strings.Cut(object, ":")
 	_, uvicorn := p.deps["uvicorn"]
 	_, hypercorn := p.deps["hypercorn"]
 	command := "uvicorn " + object + " --host 0.0.0.0 --port " + port
@@ -245,7 +253,8 @@ func (p *python) serve(kind, object, text string, from Source) {
 	case hypercorn && !uvicorn:
 		command = "hypercorn --bind 0.0.0.0:" + port + " " + object
 	}
-	p.try(p.venv+command, from)
+	path, _ := p.pathOf(module)
+	p.findings.serve(path+p.venv+command, from)
 }
 
 // scanServer records a program that listens without a framework.

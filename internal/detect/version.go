@@ -44,12 +44,28 @@ func (p *project) choose(name string, all []wanted) {
 		}
 		note = fmt.Sprintf("%s asks for %s, which abl does not have", all[0].from, all[0].text)
 	}
+	if best := next(name, all[0].text); best != "" {
+		p.note("toolchain."+name, best, all[0].from, "asks for "+all[0].text+", which abl does not have")
+		return
+	}
 	why := fmt.Sprintf("%s asks for %s %s, and abl has %s (docs/toolchains.md)", all[0].from, t.title,
 		wording.Cut(all[0].text, 40), wording.OneOf(toolchain.Lines(name)))
 	if t.image != "" {
 		why += "; without this key it is " + t.image
 	}
 	p.ask("toolchain."+name, why)
+}
+
+// next returns the oldest Python that is newer than a plain version, "" for none and for other tools: without a
+// version of toolchain, Python has no pip.
+func next(name, text string) string {
+	pin := numbers(capture(`^v?(\d+\.\d+)[.\d]*$`, text))
+	for _, line := range fitting("python", ">=3") {
+		if name == "python" && pin != nil && slices.Compare(numbers(line), pin) > 0 {
+			return line
+		}
+	}
+	return ""
 }
 
 // fitting returns the versions of a tool that satisfy a range, sorted.
