@@ -36,7 +36,7 @@ func (p *project) sampleEnv() map[string]Fact {
 const (
 	// sampleValue captures the value of a variable without its quotes and the comment behind it.
 	sampleValue = `^\s*(?:"([^"]*)"|'([^']*)'|(.*?))\s*(?:\s#.*)?$`
-	placeholder = `\*\*\*|<[\w .-]+>|\[[A-Za-z_-]+\]|(?i)^your|^change.?me`
+	placeholder = `\*\*\*|<[\w .-]+>|\[[A-Za-z_-]+\]|://USER|@HOST\b|(?i)^your|^change.?me`
 	secret      = `(?i)secret|pass|key|token|salt`
 	listens     = `^(?:APP_|SERVER_|HTTP_|API_|LISTEN_)?(?:HOST|HOSTNAME|ADDRESS|ADDR)$`
 )
@@ -86,7 +86,8 @@ func (e sampleEnv) find() {
 			}
 			return address
 		})
-		if local.MatchString(f.Value) && strings.Contains(f.Value, "://") && !strings.HasPrefix(f.Value, "http") {
+		scheme := capture(`([\w+]+)://[^"'/]*\b(?:localhost|127\.0\.0\.1):\d`, f.Value)
+		if scheme != "" && !strings.HasPrefix(scheme, "http") {
 			e.say("%s: %s is an address on this machine, and no service in the repository uses this port", f.From, key)
 		}
 		if f.Value == "localhost" || f.Value == "127.0.0.1" {

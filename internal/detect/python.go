@@ -78,7 +78,8 @@ func (p *python) pathOf(module string) (setting string, found bool) {
 			inner := "/" + strings.TrimSuffix(strings.TrimSuffix(p.inner(file), ".py"), "/__init__")
 			before, ok := strings.CutSuffix(inner, "/"+name)
 			dir := strings.Trim(before, "/")
-			if ok && p.tree.Has(file) && !p.has(path.Join(dir, "__init__.py")) {
+			inPackage := p.has(path.Join(dir, "__init__.py")) && !strings.Contains(name, "/")
+			if ok && p.tree.Has(file) && !inPackage {
 				if dir == "" || dir == "src" && p.installed && len(p.pyproject.BuildSystem) > 0 {
 					return "", true
 				}
