@@ -51,12 +51,24 @@ func (s *scratch) reachable(ctx context.Context, commit string, without []string
 	return all, err
 }
 
+// fetchAll names the command that fetches the objects that a partial clone lacks.
+const fetchAll = "git fetch --refetch --no-filter origin '+refs/heads/*:refs/remotes/origin/*' 'refs/abl/*:refs/abl/*' " +
+	"fetches all, with git 2.36 or newer"
+
+// Lacking adds this command to an error about a missing object.
+func Lacking(err error) error {
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return gitdir.Foreign("%v: a partial or damaged clone: %s", err, fetchAll)
+	}
+	return err
+}
+
 // partial handles objects that a partial clone lacks: the new clone omits content that only the
 // history has. It fails if the commit itself lacks content, or if a directory is missing.
 func (s *scratch) partial(ctx context.Context, commit string, left []string, all *reachable) error {
 	lacks := func(what string) error {
-		return gitdir.Foreign("%s is missing, since the repository is a partial clone (%d objects are missing): "+
-			"git fetch --refetch --no-filter fetches all, with git 2.36 or newer", what, len(all.missing))
+		return gitdir.Foreign("%s is missing, since the repository is a partial clone (%d objects are missing): "+fetchAll,
+			what, len(all.missing))
 	}
 	if _, err := s.run(ctx, "rev-list", "--objects", "--filter=blob:none", "--missing=error", commit, "--"); err != nil {
 		return lacks("a directory of its history")

@@ -319,7 +319,7 @@ func (x exchange) kept(commit string) (map[string][]byte, error) {
 	if err == nil {
 		err = neutralize(files)
 	}
-	return files, err
+	return files, git.Lacking(err)
 }
 
 // neutralize makes published files safe to open in a terminal or a spreadsheet.

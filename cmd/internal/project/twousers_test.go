@@ -408,6 +408,30 @@ func TestBranchIsMissing(t *testing.T) {
 	}
 }
 
+// A partial clone pulls, or the error prints the command that fetches what it lacks.
+func TestPullInAPartialClone(t *testing.T) {
+	for _, filter := range []string{"blob:none", "tree:0"} {
+		t.Run(filter, func(t *testing.T) {
+			s := passed(t)
+			runGit(t, s.Paths.Root, "config", "uploadpack.allowFilter", "true")
+			root, err := state.Real(t.TempDir())
+			must(t, err)
+			runGit(t, root, "clone", "-q", "--filter="+filter, "file://"+s.Paths.Root, ".")
+			runGit(t, root, "fetch", "-q", "origin", "refs/abl/*:refs/abl/*")
+			must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
+			job := &Project{In: quiet(), Folder: Folder{Conf: s.Conf, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}}
+			_, err = job.Pull(t.Context(), false)
+			_, command, named := strings.Cut(fmt.Sprint(err), "clone: git ")
+			if command, _, named = strings.Cut(command, " fetches all"); !named || exit.Code(err) != exit.Person {
+				t.Fatalf("got %v, want exit %d with git's command", err, exit.Person)
+			}
+			runGit(t, root, strings.Fields(strings.ReplaceAll(command, "'", ""))...)
+			_, err = job.Pull(t.Context(), false)
+			must(t, err)
+		})
+	}
+}
+
 // A clone that has only branches is not a project that never ran.
 func TestStateWasNotFetched(t *testing.T) {
 	for name, ref := range map[string]string{
