@@ -271,3 +271,24 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+// git packs the user's repository in the background, also while abl reads it.
+func TestReadsWhileGitPacks(t *testing.T) {
+	for name, object := range map[string]string{"packed again": "main~1^{tree}", "loose before": "main:new.js"} {
+		t.Run(name, func(t *testing.T) {
+			dir := grown(t)
+			git(t, dir, "repack", "-adq")
+			s := origin(t, dir).git.Store()
+			for _, object := range []string{"main", object} {
+				if object != "main" {
+					commitFiles(t, dir, map[string]string{"new.js": "3"})
+					git(t, dir, "repack", "-adq")
+				}
+				hash := plumbing.NewHash(git(t, dir, "rev-parse", object))
+				if _, err := s.EncodedObject(plumbing.AnyObject, hash); err != nil {
+					t.Errorf("%s: got %v, want no error", object, err)
+				}
+			}
+		})
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/storage/filesystem"
+	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
 const packs = "objects/pack"
@@ -40,20 +41,26 @@ const maxTree = 64 << 20 // bytes of a tree, commit or tag, which go-git reads i
 // Store reads the objects of a repository.
 type Store struct {
 	*filesystem.Storage
-	dir string
+	dir   string
+	again bool // the list of packs was read again
 }
 
 // Store returns a reader for the objects, with those of alternates. A store caches the list of
-// packs, so each operation opens a new one.
+// packs, so each operation opens a new one. If git packs the repository meanwhile, it reads the list again.
 func (d Dir) Store() *Store {
 	o := filesystem.Options{AlternatesFS: files{osfs.New("/"), MaxBlob}, LargeObjectThreshold: Streamed}
 	from := files{osfs.New(d.Path), math.MaxInt64}
-	return &Store{filesystem.NewStorageWithOptions(from, cache.NewObjectLRUDefault(), o), d.Path}
+	return &Store{filesystem.NewStorageWithOptions(from, cache.NewObjectLRUDefault(), o), d.Path, false}
 }
 
 // EncodedObject returns an object. It fails for a tree, commit or tag that is too large for memory.
 func (s *Store) EncodedObject(kind plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	o, err := s.Storage.EncodedObject(kind, hash)
+	if errors.Is(err, dotgit.ErrPackfileNotFound) || errors.Is(err, plumbing.ErrObjectNotFound) && !s.again {
+		s.again = true
+		s.Reindex() // git packed the repository again, as it does in the background after a fetch
+		o, err = s.Storage.EncodedObject(kind, hash)
+	}
 	if err == nil && o.Type() != plumbing.BlobObject && o.Size() > maxTree {
 		return nil, fmt.Errorf("object %s %w (%d bytes)", hash, hostfs.ErrTooLarge, o.Size())
 	}
