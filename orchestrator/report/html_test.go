@@ -50,7 +50,7 @@ func figures(input, cached, candidates, thoughts int64) usage.Count {
 // that an agent can set.
 func pageWith(text string, iterations int) Page {
 	begun := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	p := Page{Run: Run{Phase: 2, Files: 3, Repo: true}, Src: "src", Abl: "1.0", Seen: map[int]Exchanges{}}
+	p := Page{Run: Run{Phase: 2, Files: 3, Unpublished: true}, Src: "src", Abl: "1.0", Seen: map[int]Exchanges{}}
 	all := ledger.Totals{}
 	for step := 1; step <= iterations; step++ {
 		good, bad := contract(1, "P1.C1", "GET /a → 200 "+text, audit.Pass, audit.ByReplay, "verified"), contract(2, "P2.C1", "POST /links → 201 "+text, audit.Pass, audit.ByReplay, "verified")

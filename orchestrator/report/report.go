@@ -19,17 +19,17 @@ import (
 
 // Run is the data for a report on a phase.
 type Run struct {
-	Phase  int
-	Title  string
-	Record *audit.Record  // the newest iteration; nil if none was judged yet
-	Before []audit.Record // oldest first
-	Used   ledger.Sum     // usage of the phase's calls
-	Files  int            // number of source files that the phase changed, -1 if unknown
-	Older  bool           // Record is not the newest iteration, so Used is not shown
-	Page   string         // the file of the HTML page, or ""
-	Ended  *Ended         // how a run without a verdict ended
-	Repo   bool           // the project works on a repository of the user, to which abl can publish
-	More   bool           // the next phase has a spec
+	Phase       int
+	Title       string
+	Record      *audit.Record  // the newest iteration; nil if none was judged yet
+	Before      []audit.Record // oldest first
+	Used        ledger.Sum     // usage of the phase's calls
+	Files       int            // number of source files that the phase changed, -1 if unknown
+	Older       bool           // Record is not the newest iteration, so Used is not shown
+	Page        string         // the file of the HTML page, or ""
+	Ended       *Ended         // how a run without a verdict ended
+	Unpublished bool           // abl publish would bring something into the user's repository
+	More        bool           // the next phase has a spec
 }
 
 // Judged returns the iterations that are shown, oldest first.
@@ -274,7 +274,7 @@ func (r Run) Next(status string) string {
 	switch status {
 	case "passed":
 		text := fmt.Sprintf("abl open %d runs it", phase)
-		if r.Repo {
+		if r.Unpublished {
 			text += ", abl publish brings it into your repository"
 		}
 		if r.More {

@@ -96,7 +96,7 @@ func runs() map[string]Run {
 	word.Evidence, word.Replays = "off", nil
 	return map[string]Run{
 		"program": {Phase: 2, Record: program(), Used: known, Files: 3, More: true},
-		"pass":    {Phase: 2, Record: &passed, Used: partly, Files: -1, Repo: true}, "unverified": {Phase: 2, Record: &open, Older: true}, "word": {Phase: 2, Record: &word},
+		"pass":    {Phase: 2, Record: &passed, Used: partly, Files: -1, Unpublished: true}, "unverified": {Phase: 2, Record: &open, Older: true}, "word": {Phase: 2, Record: &word},
 		"fail":               {Phase: 2, Record: &failed, Before: []audit.Record{before}, Used: known, Files: 12, Page: "out|`page`.html"},
 		"ended":              {Phase: 3, Title: "Later", Ended: &Ended{Code: 5, What: "the agent failed: " + hostile}},
 		"ended-after-a-fail": {Phase: 2, Record: &failed, Ended: &Ended{Code: 75, What: "the provider is unavailable"}},

@@ -176,11 +176,11 @@ func reportOf(ctx context.Context, s *project.Project, n int) (r report.Run, err
 	specs := s.Specs()
 	this, _ := specs.Phase(n)
 	r = report.Run{
-		Phase: n,
-		Title: this.Title,
-		Files: -1,
-		Repo:  s.Conf.Source.Repo != "",
-		More:  slices.Contains(specs.Numbers(), n+1),
+		Phase:       n,
+		Title:       this.Title,
+		Files:       -1,
+		Unpublished: s.Unpublished(),
+		More:        slices.Contains(specs.Numbers(), n+1),
 	}
 	if r.Before, err = s.Records(n); err != nil {
 		return r, err

@@ -180,7 +180,7 @@ func standingsOf(s *project.Project) (all standings, err error) {
 			all.Problems = append(all.Problems, p.String())
 		}
 	}
-	all.next = nextStep(all, f, specs, apart, s.Conf.Source.Repo != "")
+	all.next = nextStep(all, f, specs, apart, s.Unpublished())
 	return all, nil
 }
 
@@ -232,10 +232,10 @@ func lastCall(calls []project.Call, n int) *project.Call {
 	return nil
 }
 
-// nextStep returns the next command for the project, with what it does. repo is set if abl can publish.
-func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error, repo bool) string {
+// nextStep returns the next command for the project, with what it does.
+func nextStep(all standings, f *state.File, specs spec.Set, drift map[int]error, unpublished bool) string {
 	n, pending := orchestrator.NextPhase(f, specs)
-	next := report.Run{Phase: n, Repo: repo}
+	next := report.Run{Phase: n, Unpublished: unpublished}
 	i := slices.IndexFunc(all.Phases, func(s phaseStatus) bool { return s.Phase == n })
 	for _, err := range drift {
 		if errors.As(err, new(orchestrator.Frozen)) {

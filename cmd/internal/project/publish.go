@@ -117,6 +117,19 @@ func AutoPublish(ctx context.Context, s *Project) error {
 	return err
 }
 
+// Unpublished reports whether the project works on a repository of the user that lacks its state.
+func (s *Project) Unpublished() bool {
+	if s.Conf.Source.Repo == "" {
+		return false
+	}
+	x, err := s.exchange()
+	if err != nil || x.tip == "" {
+		return true
+	}
+	same, err := x.standsAt(x.tip)
+	return err != nil || !same
+}
+
 // isDeleted reports whether the branch of a phase was published and deleted since, as after a merge.
 func (x exchange) isDeleted(phase int) bool {
 	p := x.file.Phase(phase)

@@ -69,6 +69,9 @@ func TestPublishOfNothingNew(t *testing.T) {
 			job := fresh(t, s)
 			_, err := job.Publish(t.Context(), 0)
 			must(t, err)
+			if job.Unpublished() {
+				t.Error("got unpublished work, want none")
+			}
 			push(t, job)
 			if got := refsOf(t, s); got != before {
 				t.Errorf("refs after a job with nothing to do: got\n%s\nwant\n%s", got, before)
@@ -299,6 +302,9 @@ func TestSamePhaseTwice(t *testing.T) {
 			must(t, err)
 			push(t, theirs)
 			plays(t, mine, 2, "mine")
+			if !mine.Unpublished() {
+				t.Error("after a phase: got no unpublished work")
+			}
 			plays(t, mine, 3, "mine as well")
 			_, err = mine.Publish(t.Context(), 0)
 			must(t, err)
