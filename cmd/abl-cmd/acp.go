@@ -82,7 +82,7 @@ type acpClient struct {
 	records func(agent.Record)
 	sent    int
 	said    strings.Builder
-	tools   map[string]acpUpdate // running tool calls by id
+	tools   map[string]acpUpdate // tool calls without a record, by id
 }
 
 // askAgent runs abl-acp COMMAND, a client of the Agent Client Protocol. It starts the agent with sh,
@@ -319,18 +319,17 @@ func (c *acpClient) pause() {
 
 // tool writes a record of a tool call when its input is known, and a record of its result.
 func (c *acpClient) tool(u acpUpdate) {
-	known, open := c.tools[u.ID]
+	known, unrecorded := c.tools[u.ID]
 	over := u.Status == "completed" || u.Status == "failed"
 	if len(u.Input) > 0 {
 		known.Input = u.Input
 	}
 	known.Tool, known.Title = cmp.Or(known.Tool, u.Tool), cmp.Or(u.Title, known.Title)
-	if open && (len(known.Input) > 0 || over) {
+	if unrecorded && (len(known.Input) > 0 || over) {
 		c.pause()
 		c.records(agent.Record{Type: agent.RecordTool, Tool: cmp.Or(known.Tool, "tool"), Text: known.object()})
-		open = false
 		delete(c.tools, u.ID)
-	} else if open {
+	} else if unrecorded {
 		c.tools[u.ID] = known
 	}
 	if text := textOf(u.Content); over && text != "" {

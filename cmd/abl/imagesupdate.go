@@ -114,13 +114,13 @@ func serveDemo(dir string) (base string, stop func(), err error) {
 		return "", nil, err
 	}
 	script, err := agent.Parse(file, data)
-	for i := range script.Calls {
-		if err == nil {
-			script.Calls[i], err = script.Calls[i].Resolve(dir)
-		}
-	}
 	if err != nil {
 		return "", nil, err
+	}
+	for i := range script.Calls {
+		if script.Calls[i], err = script.Calls[i].Resolve(dir); err != nil {
+			return "", nil, err
+		}
 	}
 	places := modelserver.Places{
 		Workspaces: map[string]string{"builder": helper.Src, "verifier": helper.Tests},

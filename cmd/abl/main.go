@@ -29,6 +29,7 @@ func main() {
 	os.Exit(code)
 }
 
+// app returns abl's command line.
 func app() cli.App {
 	return cli.App{
 		Name: "abl", Version: version, Built: built, Usage: "turn written specs into verified software",

@@ -197,8 +197,8 @@ var builtBy = map[string]string{
 	"next start": ".next", "vite preview": "dist", "astro preview": "dist", "remix-serve": "build",
 }
 
-// build puts the build before the start of files that the repository does not contain. It returns
-// false if the files are missing and no script builds them.
+// build adds the build to a start command whose files are not in the repository. It returns false if
+// no script builds them.
 func (n *node) build(s *start, text, script string) bool {
 	need := capture(builtFile, text)
 	if n.has(need) || n.has(need+".js") || n.hasFolder(need) {

@@ -48,20 +48,22 @@ func (r *rust) load() {
 	r.set("app.env.CARGO_HOME", "/workspace/src/"+r.at(".cargo-home"), from)
 }
 
-// version chooses the toolchain. Rust compiles packages for older versions, and Debian's ignores the
-// channel of rust-toolchain.
+// version chooses the toolchain. A new Rust compiles packages for older versions, and Debian's Rust
+// ignores the channel in rust-toolchain.
 func (r *rust) version() {
 	var all []wanted
 	for file := range strings.FieldsSeq("rust-toolchain.toml rust-toolchain Cargo.toml") {
 		oldest := capture(`(?m)^\s*(?:channel|rust-version)\s*=\s*"(\d+\.\d+)|^(\d+\.\d+)`, r.text(file))
 		all = append(all, wanted{">=" + oldest, r.project.src(file, "")})
 	}
-	if all = slices.DeleteFunc(all, func(w wanted) bool { return w.text == ">=" }); len(all) == 0 {
+	all = slices.DeleteFunc(all, func(w wanted) bool { return w.text == ">=" })
+	if len(all) == 0 {
 		for _, w := range r.fromImage("rust") {
 			all = append(all, wanted{">=" + w.text, w.from})
 		}
 	}
-	if r.choose("rust", all); !r.asked("toolchain.rust") {
+	r.choose("rust", all)
+	if !r.asked("toolchain.rust") {
 		r.note("toolchain.rust", toolchain.Lines("rust")[0], r.project.src(r.first("Cargo.toml"), ""), "no file names a version")
 	}
 }

@@ -146,7 +146,7 @@ var imageStacks = map[string]string{
 // package.json for their pages.
 func (p *project) mainStack(found []Fact) string {
 	base := ""
-	for _, b := range p.bases() {
+	for _, b := range p.bases() { // the last stage runs
 		base, _ = baseOf(b.Value)
 	}
 	if imageStacks[base] != "" {
@@ -165,7 +165,7 @@ func (p *project) mainStack(found []Fact) string {
 	return "node"
 }
 
-// inFolders asks for the folder to read if there are projects below this one.
+// inFolders asks which subfolder to read if some contain projects.
 func (p *project) inFolders() {
 	seen := map[string]bool{".": true}
 	var choices []Fact

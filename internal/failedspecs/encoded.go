@@ -15,9 +15,9 @@ const (
 	mostNested      = 3  // levels of encoding that are decoded
 )
 
-// decoded removes each encoded run whose content the filter would change. Hashes, tokens and
-// encoded bodies with other text stay.
-func (s *filtering) decoded(text string) string {
+// removeEncoded replaces each encoded run whose content the filter would change with a mark. Hashes,
+// tokens and encoded bodies with other text stay.
+func (s *filtering) removeEncoded(text string) string {
 	if s.nested == mostNested {
 		return text
 	}

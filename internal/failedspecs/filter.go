@@ -149,7 +149,7 @@ func (s *filtering) field(f field, line int, text string) string {
 
 // filter removes forbidden text once.
 func (s *filtering) filter(text string) string {
-	text = s.decoded(text)
+	text = s.removeEncoded(text)
 	here := slices.Clone(patterns())
 	for _, n := range s.names {
 		if strings.Contains(text, n.name) {

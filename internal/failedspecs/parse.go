@@ -50,9 +50,9 @@ func (p *parser) run() {
 	p.finish(true)
 }
 
-// accepts reports whether a label begins a field. A label that is indented more than the one before
-// is part of a value. With two columns it may still be a sloppy bullet, so the fields right after
-// SPEC may be indented by three more.
+// accepts reports whether a label begins a field. A label that is indented more than the previous
+// field is part of that field's value. One more column is tolerated, and after SPEC three more,
+// because authors align bullets loosely.
 func (p *parser) accepts(l label) bool {
 	d := p.open
 	switch {

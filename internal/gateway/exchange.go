@@ -254,7 +254,7 @@ func (x *exchange) ask(ctx context.Context, end context.CancelCauseFunc, body []
 	if far := answer.Header.Get(NoAnswer); far != "" {
 		// A part of the forwarder's message is enough.
 		words, _ := io.ReadAll(io.LimitReader(answer.Body, maxWords))
-		x.noAnswer(strings.TrimSpace(string(words)), http.StatusBadGateway, outcome.Network, far == NotAsked)
+		x.noResponse(strings.TrimSpace(string(words)), http.StatusBadGateway, outcome.Network, far == NotAsked)
 		if far == NotAsked {
 			return nil
 		}
@@ -333,11 +333,11 @@ func (x *exchange) unanswered(ctx context.Context, err error) {
 		x.troubled(outcome.Unavailable, "the provider was silent, and the client left")
 	case x.Aborted:
 	case !errors.As(err, &late) || !late.Timeout():
-		x.noAnswer(err.Error(), http.StatusBadGateway, outcome.Network, FailedToDial(err))
+		x.noResponse(err.Error(), http.StatusBadGateway, outcome.Network, FailedToDial(err))
 	case FailedToDial(err):
-		x.noAnswer(err.Error(), http.StatusGatewayTimeout, outcome.Network, true)
+		x.noResponse(err.Error(), http.StatusGatewayTimeout, outcome.Network, true)
 	default:
-		x.noAnswer("it was silent: "+err.Error(), http.StatusGatewayTimeout, outcome.Unavailable, false)
+		x.noResponse("it was silent: "+err.Error(), http.StatusGatewayTimeout, outcome.Unavailable, false)
 	}
 }
 
@@ -366,14 +366,15 @@ func FailedToDial(err error) bool {
 	return ok && (op.Op == "dial" || op.Op == "proxyconnect") || proxy || untrusted
 }
 
-// noAnswer fails a request without a response. unasked is set if it did not reach the provider.
-func (x *exchange) noAnswer(words string, status int, class outcome.Outcome, unasked bool) {
-	x.troubled(class, "the provider did not respond: "+words)
-	if unasked && x.givesUp() {
-		words = x.journal.secrets.String(x.reason)
-		x.useless.Store(&lasting{words, time.Unix(x.Call.Deadline, 0)})
-		x.fail(http.StatusForbidden, words)
-		x.Status = status
+// noResponse reports to the client that the provider sent no response. unsent is set if the request
+// did not reach the provider. After several of these it refuses all further requests of the call.
+func (x *exchange) noResponse(why string, status int, class outcome.Outcome, unsent bool) {
+	x.troubled(class, "the provider did not respond: "+why)
+	if unsent && x.givesUp() {
+		reason := x.journal.secrets.String(x.reason)
+		x.useless.Store(&lasting{reason, time.Unix(x.Call.Deadline, 0)})
+		x.fail(http.StatusForbidden, reason)
+		x.Status = status // the log has the provider's failure, not the refusal
 		return
 	}
 	x.fail(status, "the provider did not respond")

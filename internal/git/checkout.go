@@ -1,7 +1,6 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,33 +23,33 @@ import (
 )
 
 // checkOut updates the work tree and the index from the entries of one commit to those of another.
-func (r *repository) checkOut(was, is []*index.Entry) error {
-	if err := r.writeTree(was, is); err != nil {
+func (r *repository) checkOut(from, to []*index.Entry) error {
+	if err := r.writeTree(from, to); err != nil {
 		return err
 	}
-	ix, err := encodeIndex(is)
+	data, err := encodeIndex(to)
 	if err != nil {
 		return err
 	}
-	return r.git.Replace("index", ix)
+	return r.git.Replace("index", data)
 }
 
 // writeTree removes and writes the files that differ.
-func (r *repository) writeTree(was, is []*index.Entry) error {
+func (r *repository) writeTree(from, to []*index.Entry) error {
 	root, err := os.OpenRoot(r.dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	was, is = r.withModules(was), r.withModules(is)
-	differ, s := differing(was, is), r.git.Store()
+	from, to = r.withModules(from), r.withModules(to)
+	differ, s := differing(from, to), r.git.Store()
 	for _, name := range slices.Backward(differ) { // the content of a directory before the directory
 		if err := unlink(root, name); err != nil {
 			return fmt.Errorf("cannot remove %q from the work tree: %w", name, err)
 		}
 	}
 	for _, name := range differ {
-		if e := entryAt(is, name); e != nil && !e.SkipWorktree {
+		if e := entryAt(to, name); e != nil && !e.SkipWorktree {
 			if err := writeFile(s, root, e); err != nil {
 				return fmt.Errorf("cannot write %q to the work tree: %w", name, err)
 			}
@@ -97,24 +96,30 @@ func (r *repository) rewrite(from, to []*index.Entry, uid, gid int) error {
 	}
 	defer root.Close()
 	for _, e := range slices.Concat(from, to) {
-		err = cmp.Or(err, reopen(root, path.Dir(e.Name)))
-	}
-	for _, e := range to {
-		if is, serr := root.Lstat(e.Name); err == nil && serr == nil && is.IsDir() { // with ignored files in it
-			err = hostfs.Remove(r.dir, e.Name)
+		if err := reopen(root, path.Dir(e.Name)); err != nil {
+			return err
 		}
 	}
-	if err == nil {
-		err = r.writeTree(from, to)
+	for _, e := range to {
+		info, err := root.Lstat(e.Name)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		if err := hostfs.Remove(r.dir, e.Name); err != nil { // the directory has ignored files
+			return err
+		}
+	}
+	if err := r.writeTree(from, to); err != nil {
+		return err
 	}
 	for _, e := range to {
-		for at := e.Name; at != "." && err == nil; at = path.Dir(at) {
-			if err = root.Lchown(at, uid, gid); errors.Is(err, fs.ErrPermission) {
-				err = nil
+		for at := e.Name; at != "."; at = path.Dir(at) {
+			if err := root.Lchown(at, uid, gid); err != nil && !errors.Is(err, fs.ErrPermission) {
+				return err
 			}
 		}
 	}
-	return err
+	return nil
 }
 
 // reopen restores the owner's permissions on a directory and its parents.

@@ -265,7 +265,7 @@ func (c Change) Texts() (t Texts, err error) {
 
 // Before returns the parent of the first commit in a run of commits that ends at tip: the commits
 // of calls with this prefix, and the user's commits between them. It returns "" if the run begins
-// the history. It stops at start, "" for none.
+// the history. It does not look beyond start, unless start is "".
 func Before(ctx context.Context, r *Repo, tip, prefix, start string) (before string, err error) {
 	s := r.git.Store()
 	before = tip
@@ -274,7 +274,10 @@ func Before(ctx context.Context, r *Repo, tip, prefix, start string) (before str
 		if errors.Is(err, plumbing.ErrObjectNotFound) { // the end of a shallow clone
 			break
 		}
-		if err = cmp.Or(ctx.Err(), err); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		if err != nil {
 			return "", err
 		}
 		c := readCommit(full)

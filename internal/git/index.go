@@ -2,7 +2,6 @@ package git
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha1"
 	"errors"
 	"fmt"
@@ -69,14 +68,16 @@ const (
 	maxContent  = 2_000_000 // entries: a few nested trees can list more than fits in memory
 )
 
+// add adds the entries of a tree and of the trees in it. folder is the tree's path, "" for the root,
+// otherwise with a trailing slash.
 func (c *content) add(s storer.EncodedObjectStorer, hash plumbing.Hash, folder string) error {
 	tree, err := object.GetTree(s, hash)
-	c.trees[folder] = hash
-	if err == nil && (len(c.trees)+len(c.entries) > maxContent || len(folder) > maxTreePath) {
-		err = ErrTooLarge
-	}
 	if err != nil {
 		return fmt.Errorf("tree %s: %w", hash, err)
+	}
+	c.trees[folder] = hash
+	if len(c.trees)+len(c.entries) > maxContent || len(folder) > maxTreePath {
+		return fmt.Errorf("tree %s: %w", hash, ErrTooLarge)
 	}
 	for _, e := range tree.Entries {
 		path := folder + e.Name
@@ -102,12 +103,15 @@ func (r *Repo) index(committed content) ([]*index.Entry, time.Time, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return committed.entries, time.Time{}, nil
 	}
-	if last := r.last.Load(); err == nil && last != nil && unchanged(last.index, info) {
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("cannot read git's index: %w", err)
+	}
+	if last := r.last.Load(); last != nil && unchanged(last.index, info) {
 		return last.entries, info.ModTime(), nil
 	}
-	const most = 1 << 30 // bytes: of ten million files
-	data, err2 := hostfs.Read(r.git.Path, "index", most)
-	if err = cmp.Or(err, err2); err != nil {
+	const maxIndex = 1 << 30 // bytes: of ten million files
+	data, err := hostfs.Read(r.git.Path, "index", maxIndex)
+	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("cannot read git's index: %w", err)
 	}
 	entries, err := decodeIndex(data, r.opts.Clone)

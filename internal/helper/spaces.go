@@ -14,11 +14,11 @@ var spaces = []struct{ dir, setting string }{
 
 // FullPlaces lists the full tmpfs mounts of this container with their settings, "" if none is full.
 func FullPlaces() string {
-	const bytes, files = 64 << 10, 8 // with less a mount counts as full
+	const fewBytes, fewInodes = 64 << 10, 8 // a mount with less counts as full
 	var full []string
 	for _, s := range spaces {
 		left, err := hostfs.FreeSpace(s.dir)
-		if err == nil && left.Of > 0 && (left.Bytes < bytes || left.All > 0 && left.Inodes < files) {
+		if err == nil && left.Of > 0 && (left.Bytes < fewBytes || left.All > 0 && left.Inodes < fewInodes) {
 			full = append(full, fmt.Sprintf("its %s is full (%s)", s.dir, s.setting))
 		}
 	}

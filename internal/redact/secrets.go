@@ -124,7 +124,7 @@ func split(name string) []string {
 	return strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool { return r == '_' || r == '.' || r == '-' })
 }
 
-// passwords returns the passwords in a URL: that of its user, and those in its query.
+// passwords returns the password of a URL's user and the passwords in its query.
 func passwords(value string) (all []string) {
 	u, err := url.Parse(value)
 	if err != nil || !strings.Contains(value, "://") {

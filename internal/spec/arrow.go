@@ -25,8 +25,8 @@ func arrows(s string) (all []span) {
 func hasArrow(s string) bool { return arrow.MatchString(s) }
 
 // freeArrow returns the arrow between action and result: the first one outside of inline code,
-// quotation marks and brackets, because {"text": "a → b"} is data. open is the number of open
-// brackets before the line. The third result is their number after it.
+// quotation marks and brackets, because {"text": "a → b"} is data. open and openAfter
+// are the numbers of open brackets before and after the line.
 func freeArrow(s string, open int) (at span, found bool, openAfter int) {
 	w := enclosure{brackets: open}
 	from := 0

@@ -185,7 +185,7 @@ func (r *reader) contract(n *node, under []string, step int) {
 	action := strings.TrimSpace(strings.Join(n.action, " "))
 	c := Contract{Line: n.line + 1, Under: strings.Join(under, ": "), Step: step}
 	c.Absence = absence.MatchString(action) || absence.MatchString(result)
-	phase, number, rest := written(tidy(absence.ReplaceAllString(action, "")))
+	phase, number, rest := cutWrittenID(tidy(absence.ReplaceAllString(action, "")))
 	c.Action, c.Result = tidy(rest), tidy(absence.ReplaceAllString(result, ""))
 	c.marked = [2]string{quotedAs(action, c.Action), quotedAs(result, c.Result)}
 	if last := len(under) - 1; last >= 0 && under[last] == c.Action {

@@ -150,9 +150,9 @@ func (s *Set) identify() {
 var writtenID = regexp.MustCompile("^([\\[(*_`]{0,4})(?:[Pp](\\d{1,4})[.\\-–_ ]?)?[Cc](\\d{1,4})[\\])*_`]{0,4}[ " +
 	"\\t]*([:.)–—-]?)[*_]{0,2}[ \\t]*")
 
-// written splits such an id from an action. phase and number are 0 if missing. "C3" without P needs
-// a mark around or after it, because it may be a word of the action.
-func written(action string) (phase, number int, rest string) {
+// cutWrittenID splits an id that the user wrote from an action. phase and number are 0 if missing.
+// "C3" without P needs a mark around or after it, because it may be a word of the action.
+func cutWrittenID(action string) (phase, number int, rest string) {
 	m := writtenID.FindStringSubmatch(action)
 	if m == nil || m[1]+m[2]+m[4] == "" || len(m[0]) == len(action) {
 		return 0, 0, action

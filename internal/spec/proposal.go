@@ -62,9 +62,9 @@ func (r *reader) writeProposals() {
 // problems.
 func isOneContract(line, action, result string) bool {
 	if utf8.RuneCountInString(line) > maxAbove {
-		return false // a hint is one line
+		return false // too long for a hint, which is one line
 	}
-	text := "# Phase 1: T\n\n## Contracts\n\n" + line + "\n- next → 1\n" // an open bracket would take the next line
+	text := "# Phase 1: T\n\n## Contracts\n\n" + line + "\n- next → 1\n" // an open bracket in line would include the next one
 	r := &reader{
 		Spec:    Spec{Number: 1},
 		most:    maxProblems,

@@ -144,10 +144,11 @@ func (x Exchange) alteredRun(what []Alteration) []byte {
 		ran.Exit = 1 - min(ran.Exit, 1)
 	}
 	if slices.Contains(what, OfNamed) {
-		blank := len(bytes.TrimSpace(ran.Stdout)) == 0
-		if ran.Stdout, ran.Stderr, ran.Files = nil, nil, nil; blank {
-			ran.Stdout = []byte("altered\n")
+		var altered []byte
+		if len(bytes.TrimSpace(ran.Stdout)) == 0 {
+			altered = []byte("altered\n")
 		}
+		ran.Stdout, ran.Stderr, ran.Files = altered, nil, nil
 	}
 	data, _ := json.Marshal(ran) // run decoded it from JSON
 	return data

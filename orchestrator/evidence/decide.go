@@ -69,7 +69,8 @@ func Decide(claims Claims, suites ...Suite) Finding {
 	if len(f.Contracts) == 0 {
 		opens = append(opens, "there is no contract to prove")
 	}
-	switch f.Verdict = Pass; {
+	f.Verdict = Pass
+	switch {
 	case len(fails) > 0:
 		f.Verdict = Fail
 		opens = f.soFar(opens)
@@ -171,8 +172,8 @@ type Older struct {
 	Changed []string // files of the tests that have changed since
 }
 
-// Weigh returns why the pass of the current tests is doubtful, and notes for the user. An older
-// test that is ok now is ignored. So is one that is also ok against null apps, because it was wrong.
+// Weigh returns why the pass of the current tests is doubtful, and notes for the user. It ignores an
+// older test that is ok now, and one that is also ok against null apps, because it was wrong.
 func (o Older) Weigh() (doubts, notes []string) {
 	for _, c := range o.Suite.Contracts {
 		t, claimed := tally(o.Suite.Real, c.ID), o.Claims.of(c.ID) > 0
@@ -181,7 +182,7 @@ func (o Older) Weigh() (doubts, notes []string) {
 		case t.n > 0 && t.ok == t.n && claimed:
 			notes = append(notes, fmt.Sprintf("step-%d refuted %s on the same source, and its own test is ok there now", o.Step,
 				c.ID))
-		case t.n > 0 && t.ok == t.n, t.notOK == 0 && !claimed:
+		case t.n > 0 && t.ok == t.n, t.notOK == 0 && !claimed: // nothing refutes the contract
 		case t.notOK == t.n && wrong != "":
 			notes = append(notes, fmt.Sprintf("the test of %s with which step-%d refuted the same source was wrong: %s", c.ID,
 				o.Step, wrong))

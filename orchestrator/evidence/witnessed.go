@@ -17,8 +17,7 @@ import (
 // true without a witness.
 func (r Run) asked() bool {
 	return !r.Watched || slices.ContainsFunc(r.Record, func(x witness.Exchange) bool {
-		return x.Method != "" ||
-			x.Got.Bytes > 0
+		return x.Method != "" || x.Got.Bytes > 0
 	})
 }
 
@@ -64,7 +63,8 @@ func (s *Suite) Ran(r Run) {
 	s.Contracts = slices.Clone(s.Contracts)
 	for i := range s.Contracts {
 		c := &s.Contracts[i]
-		if c.Claim = nil; c.Run != nil && !slices.ContainsFunc(r.Record, c.Run.Asked) {
+		c.Claim = nil
+		if c.Run != nil && !slices.ContainsFunc(r.Record, c.Run.Asked) {
 			c.Run = c.Run.Loose()
 		}
 	}
@@ -78,6 +78,7 @@ type sight struct {
 	blind    bool   // abl can read no request with a response in the contract
 }
 
+// witnessed looks in all replays for an exchange or a run that matches a contract.
 func (s Suite) witnessed(c Contract) (all sight) {
 	for _, r := range s.Real {
 		if !r.Watched {
@@ -88,8 +89,9 @@ func (s Suite) witnessed(c Contract) (all sight) {
 			return sight{blind: true}
 		}
 		one := s.shows(r, *claim)
-		all.exchange, all.lacks, all.unread = cmp.Or(all.exchange, one.exchange), cmp.Or(all.lacks,
-			one.lacks), cmp.Or(all.unread, one.unread)
+		all.exchange = cmp.Or(all.exchange, one.exchange)
+		all.lacks = cmp.Or(all.lacks, one.lacks)
+		all.unread = cmp.Or(all.unread, one.unread)
 		all.blind = all.blind || one.blind
 	}
 	return all

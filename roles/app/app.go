@@ -168,14 +168,15 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 	if err != nil {
 		return Up{}, err
 	}
-	until, whole := time.Unix(spec.Deadline, 0), context.WithoutCancel(ctx)
+	until := time.Unix(spec.Deadline, 0)
+	uncancelled := context.WithoutCancel(ctx)
 	a.emit(key, state.Event{Kind: state.AppStart})
 	for _, step := range []func() error{
-		func() error { // its broker waits for them
-			return a.StartServices(whole, boundary.PlaceService, a.Services, key, until)
+		func() error { // the app's broker waits for its services
+			return a.StartServices(uncancelled, boundary.PlaceService, a.Services, key, until)
 		},
-		func() error { return a.volumes(whole, key, until, from) },
-		func() error { return a.fill(whole, key, until, from) },
+		func() error { return a.volumes(uncancelled, key, until, from) },
+		func() error { return a.fill(uncancelled, key, until, from) },
 	} {
 		if err := ctx.Err(); err != nil {
 			return Up{}, err

@@ -210,8 +210,9 @@ func removeUnsafe(dir string) error {
 	return err
 }
 
-// built returns a directory with the files that app.build makes from a commit and its dependencies,
-// which are the layers from. It is cached under these, the command and the image.
+// built returns a directory with the files that app.build makes from a commit and the layers of its
+// dependencies. The cache's key is a hash of the layers, the command, the folder, the image and the
+// variables. failed is why the build failed, or "".
 func (a *App) built(ctx context.Context, key, commit string, from layers) (dir, failed string, err error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %q", a.Spec.App.Build, a.Spec.Dir, a.Image, a.Env)

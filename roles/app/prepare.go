@@ -208,10 +208,10 @@ func (a *App) prepare(ctx context.Context, key string, was map[string]string) (f
 	if err != nil && !a.Gone(context.WithoutCancel(ctx), a.Name(a.Prepare.key())) {
 		return "", err // the command may still be running
 	}
-	whole := context.WithoutCancel(ctx)
-	changed, cleared, perr := a.Prepare.Source.PutBack(whole, was, a.UID, a.GID)
+	uncancelled := context.WithoutCancel(ctx)
+	changed, cleared, perr := a.Prepare.Source.PutBack(uncancelled, was, a.UID, a.GID)
 	if perr == nil && len(changed) > 0 { // again: a changed .gitignore may have hidden changes
-		_, _, perr = a.Prepare.Source.PutBack(whole, was, a.UID, a.GID)
+		_, _, perr = a.Prepare.Source.PutBack(uncancelled, was, a.UID, a.GID)
 	}
 	if err := errors.Join(err, perr); err != nil {
 		return "", err

@@ -39,7 +39,9 @@ type Batch struct {
 // Start creates the container, copies the tree into its volume, and starts it. begun is the
 // time of the request to start: the program does not wait until abl has checked the proof.
 func (b *Batch) Start(ctx context.Context) (begun time.Time, err error) {
-	whole, kind, rec := context.WithoutCancel(ctx), b.Box.Labels[sandbox.LabelKind], roles.Record{Dir: b.Dir}
+	uncancelled := context.WithoutCancel(ctx)
+	kind := b.Box.Labels[sandbox.LabelKind]
+	rec := roles.Record{Dir: b.Dir}
 	b.Run.Stdout, b.Run.Stderr, b.Run.Probe = helper.Out, helper.Err, helper.Probe
 	// Tests can read the deadline. It must not reveal in which replay they run.
 	b.Run.Deadline = time.Now().Add(max(b.Limit+time.Minute, 15*time.Minute)).Unix()
@@ -55,12 +57,12 @@ func (b *Batch) Start(ctx context.Context) (begun time.Time, err error) {
 		b.Box.Mounts = append(b.Box.Mounts, volume)
 		labels := maps.Clone(b.Box.Labels)
 		labels[sandbox.LabelKind] = kind + VolumeKind
-		if err := b.Engine.EnsureVolume(whole, sandbox.Volume{Name: volume.Source, Labels: labels}); err != nil {
+		if err := b.Engine.EnsureVolume(uncancelled, sandbox.Volume{Name: volume.Source, Labels: labels}); err != nil {
 			return begun, err
 		}
 		fill = func() error {
 			b.Writes.Volume = volume.Source
-			if b.Writes.Before, err = CopyTree(whole, b.Engine, b.Box.Name, b.Run.Dir, b.Tree); err != nil {
+			if b.Writes.Before, err = CopyTree(uncancelled, b.Engine, b.Box.Name, b.Run.Dir, b.Tree); err != nil {
 				return fmt.Errorf("cannot copy files into the %s's container: %w", kind, err)
 			}
 			return nil
@@ -253,7 +255,7 @@ func (s *Boxes) Overflow(ctx context.Context, w Writes) (why string, full bool) 
 	return why, full && why != ""
 }
 
-// spilled returns what a container has written too much of, "" if it did not or cannot be measured.
+// spilled returns which limit a container's files exceed, "" if none or if the size is unknown.
 func (s *Boxes) spilled(ctx context.Context, w Writes) string {
 	for path, most := range w.Files {
 		if fi, err := os.Lstat(path); err == nil && most > 0 && fi.Size() > most {

@@ -2,7 +2,6 @@ package boundary
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,35 +49,38 @@ const maxProof = 256 << 10
 // starts it. It continues after the end of ctx until the engine has responded, so that the engine
 // creates no container after the last sweep.
 func (p *Launcher) Launch(ctx context.Context, fill, ready func() error) error {
-	whole, whose := context.WithoutCancel(ctx), p.Box.Labels[sandbox.LabelKind]
-	isCall := whose == "role"
+	uncancelled := context.WithoutCancel(ctx)
+	owner := p.Box.Labels[sandbox.LabelKind]
+	isCall := owner == "role"
 	if isCall {
-		whose = p.Box.Labels[sandbox.LabelRole]
+		owner = p.Box.Labels[sandbox.LabelRole]
 	}
 	if err := roles.CheckSources(p.Project, p.Box.Mounts); err != nil {
 		return err
 	}
 	c := p.Container(p.Box)
-	if err := c.Create(whole); err != nil {
-		return fmt.Errorf("cannot create the %s's container: %w", whose, err)
+	if err := c.Create(uncancelled); err != nil {
+		return fmt.Errorf("cannot create the %s's container: %w", owner, err)
 	}
 	if err := fill(); err != nil {
 		return err
 	}
-	err := cmp.Or(p.before(whole), ctx.Err())
-	if err == nil {
-		err = ready()
-	}
-	if err != nil {
+	if err := p.before(uncancelled); err != nil {
 		return err
 	}
-	if err := c.Start(whole); err != nil {
-		return fmt.Errorf("cannot start the %s: %w", whose, err)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := ready(); err != nil {
+		return err
+	}
+	if err := c.Start(uncancelled); err != nil {
+		return fmt.Errorf("cannot start the %s: %w", owner, err)
 	}
 	if isCall {
 		failpoint.Here("call.started")
 	}
-	return p.ReadProof(whole, true)
+	return p.ReadProof(uncancelled, true)
 }
 
 // before compares the created container with what its rule allows, and writes the input of the probe.

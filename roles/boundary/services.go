@@ -122,10 +122,10 @@ func (s *Boxes) Trials(ctx context.Context, all []ServiceBox, key string, until 
 	if len(all) == 0 {
 		return nil
 	}
-	whole := context.WithoutCancel(ctx)
-	err := s.EndTrials(whole, all)
+	uncancelled := context.WithoutCancel(ctx)
+	err := s.EndTrials(uncancelled, all)
 	if err == nil {
-		err = s.StartServices(whole, placeTrial, all, key, until)
+		err = s.StartServices(uncancelled, placeTrial, all, key, until)
 	}
 	if err == nil {
 		err = s.awaitTrials(ctx, all, key)
@@ -149,17 +149,17 @@ func (s *Boxes) awaitTrials(ctx context.Context, all []ServiceBox, key string) e
 	box.Reach = s.JoinPlace(PlaceBuilder)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	whole := context.WithoutCancel(ctx)
+	uncancelled := context.WithoutCancel(ctx)
 	c := s.Container(box)
-	if err := c.Replace(whole); err != nil {
+	if err := c.Replace(uncancelled); err != nil {
 		return err
 	}
-	err = c.Start(whole)
+	err = c.Start(uncancelled)
 	var line []byte
 	if err == nil {
 		line, err = s.Engine.Head(ctx, box.Name, maxProof)
 	}
-	if err = errors.Join(err, c.Remove(whole)); err != nil {
+	if err = errors.Join(err, c.Remove(uncancelled)); err != nil {
 		return fmt.Errorf("cannot wait for the services: %w", err)
 	}
 	var saw helper.Event
@@ -167,7 +167,7 @@ func (s *Boxes) awaitTrials(ctx context.Context, all []ServiceBox, key string) e
 	case err != nil:
 		return fmt.Errorf("cannot wait for the services: the probe printed %q", line)
 	case saw.Event != "ready":
-		return s.ServiceFailed(whole, placeTrial, all, saw.Name, saw.Detail)
+		return s.ServiceFailed(uncancelled, placeTrial, all, saw.Name, saw.Detail)
 	}
 	return nil
 }

@@ -51,14 +51,14 @@ func (r *Runner) follow(ctx context.Context, j Job, rec roles.Record, intent rol
 	o.Duration = o.Ended.Sub(o.Started).Milliseconds()
 	res := reader.Result(exit.Code)
 	o.Usage, o.Requests, o.Session = res.Usage, res.Requests, cmp.Or(res.Session, o.Session)
-	whole := context.WithoutCancel(ctx)
+	uncancelled := context.WithoutCancel(ctx)
 	var end helper.RunEnd
 	switch {
 	case why.Class == "" && exit.Code == noCode:
 		why.Class = outcome.Lost
 	case why.Class == "" && (!res.Finished || j.Limit > 0):
 		var err error // if the engine does not respond, there is no report of the end
-		if end, _, err = r.RunEnd(whole, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
+		if end, _, err = r.RunEnd(uncancelled, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
 			why.Class = outcome.Lost
 		}
 	}
@@ -69,7 +69,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec roles.Record, intent rol
 	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, job: j, timeout: r.Timeout,
 		idle: r.Idle, output: r.Output}
 	if why.Class == "" {
-		if ending.lost, err = r.findLoss(whole, j, res.Finished); err != nil {
+		if ending.lost, err = r.findLoss(uncancelled, j, res.Finished); err != nil {
 			return err
 		}
 	}

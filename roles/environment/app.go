@@ -105,7 +105,7 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 			return nil, fmt.Errorf("cannot build the app's image: %w", err)
 		}
 	}
-	app := &app.App{
+	system := &app.App{
 		Boxes:   e.Boxes,
 		Project: e.Project,
 		Image:   image,
@@ -120,16 +120,17 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 			Commands: Commands(e.Conf.VerifierCommands),
 		},
 	}
-	if app.Services = Services(e.Conf); e.Conf.App != nil {
-		app.Env = app.Spec.App.Env
+	if e.Conf.App != nil {
+		system.Env = system.Spec.App.Env
 	}
-	for i := range app.Services {
-		if err := e.Have(ctx, &app.Services[i]); err != nil {
+	system.Services = Services(e.Conf)
+	for i := range system.Services {
+		if err := e.Have(ctx, &system.Services[i]); err != nil {
 			return nil, err
 		}
-		app.Spec.Services = append(app.Spec.Services, app.Services[i].Service)
+		system.Spec.Services = append(system.Spec.Services, system.Services[i].Service)
 	}
-	return app, nil
+	return system, nil
 }
 
 // Have builds or pulls a service's image unless the engine has it, and reads the service's files.

@@ -143,13 +143,15 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 	var text strings.Builder
 	c.Heard(0)
 	base, err := c.Provider.address(c.Base)
-	if err == nil {
-		err = c.Provider.ask(ctx, question{c.Key, base, c.name, prompt, once, t.client(), func(model, piece string) {
-			a.Model = cmp.Or(model, a.Model)
-			text.WriteString(piece)
-			c.Heard(text.Len())
-		}})
+	if err != nil {
+		return a, err
 	}
+	heard := func(model, piece string) {
+		a.Model = cmp.Or(model, a.Model)
+		text.WriteString(piece)
+		c.Heard(text.Len())
+	}
+	err = c.Provider.ask(ctx, question{c.Key, base, c.name, prompt, once, t.client(), heard})
 	t.end()
 	a.Text, a.Body, a.Reason, a.Usage = text.String(), t.body, t.meter.Finish(), t.meter.Usage()
 	if a.Reason == "" {
@@ -161,12 +163,13 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 		return c.try(ctx, prompt, once, sent)
 	}
 	err = c.fault(ctx, t, err)
-	switch e, _ := errors.AsType[*Error](err); {
+	var failure *Error
+	switch {
 	case err == nil && slices.Contains(whole, strings.ToLower(a.Reason)):
 		a.Finish = Whole
 	case err == nil:
 		a.Finish = Cut
-	case e != nil && e.Kind == outcome.Filtered:
+	case errors.As(err, &failure) && failure.Kind == outcome.Filtered:
 		a.Finish = Blocked
 	}
 	return a, err

@@ -155,6 +155,7 @@ const maxOutput = 32_000
 // The SDKs' clients of the other providers read variables of the environment, their services do not.
 // The Client does the retries.
 
+// askMessages asks with Anthropic's Messages API.
 func askMessages(ctx context.Context, q question) error {
 	service := anthropic.NewMessageService(
 		anthropicoption.WithAPIKey(q.key), anthropicoption.WithBaseURL(q.base),
@@ -178,6 +179,7 @@ func (q question) openAI() []option.RequestOption {
 	}
 }
 
+// askResponses asks with OpenAI's Responses API.
 func askResponses(ctx context.Context, q question) error {
 	service := responses.NewResponseService(q.openAI()...)
 	events := service.NewStreaming(ctx, responses.ResponseNewParams{
@@ -195,6 +197,7 @@ func askResponses(ctx context.Context, q question) error {
 	return events.Err()
 }
 
+// askChat asks with OpenAI's Chat API.
 func askChat(ctx context.Context, q question) error {
 	service := openai.NewChatCompletionService(q.openAI()...)
 	events := service.NewStreaming(ctx, openai.ChatCompletionNewParams{

@@ -36,16 +36,18 @@ func (t *tape) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	data, err := io.ReadAll(body)
-	if err == nil {
-		err = t.sent(data)
-	}
 	if err != nil {
 		t.stop = err
 		return nil, err
 	}
+	if err := t.sent(data); err != nil {
+		t.stop = err
+		return nil, err
+	}
 	resp, err := t.next.RoundTrip(r)
-	dial, is := errors.AsType[*net.OpError](err)
-	if t.asked = !is || dial.Op != "dial"; err != nil {
+	op, ok := errors.AsType[*net.OpError](err)
+	t.asked = !ok || op.Op != "dial"
+	if err != nil {
 		return nil, err
 	}
 	t.status, t.header, t.from = resp.StatusCode, resp.Header, resp.Body

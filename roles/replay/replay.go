@@ -281,7 +281,8 @@ func (r *Runner) runTests(ctx context.Context, p Job, url string) (out Result, e
 	if a.IsProgram() {
 		box.Env = append(box.Env, "ABL_EXCHANGE="+helper.Exchange)
 	}
-	dir, whole := a.Project.Call(p.Key), context.WithoutCancel(ctx)
+	dir := a.Project.Call(p.Key)
+	uncancelled := context.WithoutCancel(ctx)
 	one := &boundary.Batch{
 		Launcher: boundary.Launcher{
 			Boxes:   a.Boxes,
@@ -295,7 +296,7 @@ func (r *Runner) runTests(ctx context.Context, p Job, url string) (out Result, e
 		Limit: p.Limit,
 		Grace: time.Second,
 		JSON:  map[string]any{"commands.json": p.Cmds},
-		Tree:  func(w io.Writer, as string) error { return r.Tests(whole, w, p.Commit, as) },
+		Tree:  func(w io.Writer, as string) error { return r.Tests(uncancelled, w, p.Commit, as) },
 	}
 	begun, err := one.Start(ctx)
 	if err != nil {

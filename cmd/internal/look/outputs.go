@@ -128,25 +128,25 @@ func (o *Outputs) Finish(ctx context.Context, n int, e *state.Event, ended error
 // succeeded.
 func (o *Outputs) files(ctx context.Context, n int, e *state.Event, ended error, judged bool) error {
 	r := RunOf(ctx, o.Project, n, ended)
-	page := ""
 	if judged && r.Record != nil {
-		if page = savePage(context.WithoutCancel(ctx), o.Project, r); page != "" {
-			o.Out.Emit(state.Event{Kind: state.Note, Phase: n, Text: "full report: " + fromHere(page)})
-		}
+		r.Page = savePage(context.WithoutCancel(ctx), o.Project, r)
+	}
+	if r.Page != "" {
+		o.Out.Emit(state.Event{Kind: state.Note, Phase: n, Text: "full report: " + fromHere(r.Page)})
 	}
 	html := o.In.String("html")
-	r.Page = cmp.Or(html, page)
+	r.Page = cmp.Or(html, r.Page)
 	err := o.write(r)
 	o.runs = append(o.runs, r)
 	if html != "" {
-		// The run may have replaced the file.
-		if err = errors.Join(err, writable(o.Project, html)); err == nil {
-			err = writePage(context.WithoutCancel(ctx), o.Project, r, html)
-		}
+		err = errors.Join(err, writable(o.Project, html)) // the run may have replaced the file
+	}
+	if html != "" && err == nil {
+		err = writePage(context.WithoutCancel(ctx), o.Project, r, html)
 	}
 	if summary := os.Getenv(summaryVar); summary != "" {
-		if serr := appendTo(summary, report.Markdown(r)); serr != nil {
-			o.In.Warn(fmt.Sprintf("cannot write to %s: %v", summaryVar, serr))
+		if err := appendTo(summary, report.Markdown(r)); err != nil {
+			o.In.Warn(fmt.Sprintf("cannot write to %s: %v", summaryVar, err))
 		}
 	}
 	if ended == nil && err != nil {

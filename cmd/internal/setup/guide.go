@@ -41,7 +41,7 @@ func runGuide(ctx context.Context, in *cli.Input) error {
 	return err
 }
 
-// findings returns the section of the page with what abl finds in the repository around a directory.
+// findings returns the section of the guide about the repository around a directory.
 func findings(ctx context.Context, in *cli.Input, dir string) string {
 	var b strings.Builder
 	p := scaffold.Plan{}

@@ -190,17 +190,19 @@ func targetOf(ctx context.Context, s *project.Project) (t target, err error) {
 		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it does not work on a git repository", s.Paths.Root),
 			"set source.repo in .abl/config.yaml")
 	}
+	if t.directory, err = filepath.Rel(top, s.Paths.Root); err != nil {
+		return t, err
+	}
 	remote := cmp.Or(s.Conf.Remote.Name, "origin")
 	t.repository, err = proc.AskGit(ctx, top, "remote", "get-url", remote)
-	if err == nil {
-		t.branch, err = proc.AskGit(ctx, top, "branch", "--show-current")
+	if err != nil || t.repository == "" {
+		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it has no remote %q", s.Paths.Root, remote),
+			"git remote add "+remote+" ADDRESS")
 	}
-	if err == nil {
-		t.directory, err = filepath.Rel(top, s.Paths.Root)
-	}
-	if err != nil || t.repository == "" || t.branch == "" {
-		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it has no remote %q, or no branch is checked out",
-			s.Paths.Root, remote), "git remote add origin ADDRESS; git switch main")
+	t.branch, err = proc.AskGit(ctx, top, "branch", "--show-current")
+	if err != nil || t.branch == "" {
+		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: no branch is checked out", s.Paths.Root),
+			"git switch main")
 	}
 	return t, nil
 }

@@ -166,7 +166,7 @@ const (
 	unpacks     = "copy /context /" // the step that unpacks the build context
 )
 
-// read reads one report.
+// read decodes one report: field 1 has the steps of the build, field 3 their output.
 func (t *trace) read(aux json.RawMessage) error {
 	var text string
 	if err := json.Unmarshal(aux, &text); err != nil {

@@ -207,8 +207,8 @@ type message struct {
 	Aux json.RawMessage `json:"aux"`
 }
 
-// follow reads an engine's messages to the end and passes each line on. It returns the reported
-// error, because the HTTP status was sent before.
+// follow reads an engine's messages to the end and passes each line to progress. The engine sends
+// its HTTP status before it begins, so a failure is one of the messages. follow returns it.
 func follow(body io.ReadCloser, progress func(string)) (err error) {
 	defer func() { err = errors.Join(err, body.Close()) }()
 	say := func(line string) {
@@ -216,7 +216,8 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 			progress(line)
 		}
 	}
-	in, steps := json.NewDecoder(body), trace{say: say, steps: map[string]*vertex{}}
+	in := json.NewDecoder(body)
+	steps := trace{say: say, steps: map[string]*vertex{}}
 	var rest string // an incomplete line
 	for {
 		var m message
@@ -242,7 +243,8 @@ func follow(body io.ReadCloser, progress func(string)) (err error) {
 		for _, line := range lines[:len(lines)-1] {
 			say(line)
 		}
-		if rest = lines[len(lines)-1]; len(rest) >= longLine {
+		rest = lines[len(lines)-1]
+		if len(rest) >= longLine {
 			say(rest)
 			rest = ""
 		}

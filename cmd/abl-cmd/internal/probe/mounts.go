@@ -62,6 +62,7 @@ func mounts(text string, expected []helper.ProbeMount) (p sandbox.Proof) {
 	return append(p, sandbox.Same("other mounts", "", strings.Join(others, ", ")))
 }
 
+// wanted describes the expected mount in the format of describe.
 func wanted(w helper.ProbeMount) string {
 	words := map[bool]string{false: "read and write", true: "read-only"}[w.ReadOnly]
 	if w.Memory {
