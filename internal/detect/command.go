@@ -20,7 +20,8 @@ func commandLine(words []string) string {
 	}
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		if quoted[i] = word; !match(plainWord, word) {
+		quoted[i] = word
+		if !match(plainWord, word) {
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}
@@ -164,7 +165,8 @@ func (m makefile) start(command string, t target) {
 	if strings.Contains(recipe, "$") {
 		recipe = "" // only make has the variables
 	}
-	switch recipe = m.runnable(recipe); {
+	recipe = m.runnable(recipe)
+	switch {
 	case recipe != "":
 		m.try(recipe, t.from)
 	case m.report.Stack != "none":

@@ -38,7 +38,8 @@ func (c compose) path(name string) string {
 const composeDir = "/repository"
 
 func (c compose) find() {
-	if c.file = c.nearest("compose.yaml compose.yml docker-compose.yaml docker-compose.yml"); c.file == "" {
+	c.file = c.nearest("compose.yaml compose.yml docker-compose.yaml docker-compose.yml")
+	if c.file == "" {
 		return
 	}
 	loaded, err := c.load()
@@ -102,7 +103,8 @@ func (c compose) app() string {
 	var built, web []string
 	for _, name := range c.order {
 		if c.isHere(c.services[name]) {
-			if built = append(built, name); len(c.ports(name)) > 0 {
+			built = append(built, name)
+			if len(c.ports(name)) > 0 {
 				web = append(web, name)
 			}
 		}

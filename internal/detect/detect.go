@@ -78,7 +78,8 @@ func (r Report) Below(prefix string) (all []Fact) {
 func (r *Report) Answer(key, value string) {
 	r.Open = slices.DeleteFunc(r.Open, func(o Open) bool { return o.Key == key })
 	build, run := splitBuild(fact(key, value, Source{File: "your answer"}))
-	if r.Facts = append(r.Facts, run); build.Key != "" {
+	r.Facts = append(r.Facts, run)
+	if build.Key != "" {
 		r.Facts = append(r.Facts, build)
 	}
 }

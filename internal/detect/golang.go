@@ -143,7 +143,8 @@ func (g *golang) find() {
 		}
 	}
 	slices.SortFunc(mains, func(a, b *goPackage) int { return strings.Compare(a.dir, b.dir) })
-	switch mains = g.chosen(mains); len(mains) {
+	mains = g.chosen(mains)
+	switch len(mains) {
 	case 0:
 		g.program("a library", "", g.src(""), "")
 		g.ask("app.command",
@@ -251,7 +252,8 @@ func (g *golang) several(mains []*goPackage) {
 		for _, s := range trial.starts {
 			choices = append(choices, candidate(s.command, s.from))
 		}
-		if choices = append(choices, trial.commands...); len(trial.starts) > 0 {
+		choices = append(choices, trial.commands...)
+		if len(trial.starts) > 0 {
 			servers = append(servers, pkg)
 		} else {
 			others = append(others, pkg.main)

@@ -99,10 +99,12 @@ func (r *imageReader) read(name string, i instruction, line string) {
 			next = *stage
 		}
 		next.file, next.runs, next.bases = r.file, r.runs, append(r.bases, fact("", base, i.from))
-		if next.env = maps.Clone(next.env); next.env == nil {
+		next.env = maps.Clone(next.env)
+		if next.env == nil {
 			next.env = map[string]Fact{}
 		}
-		if r.image = &next; len(i.args) == 3 {
+		r.image = &next
+		if len(i.args) == 3 {
 			r.stages[i.args[2]] = r.image
 		}
 	case "ENV":

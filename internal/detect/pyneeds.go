@@ -183,7 +183,8 @@ func (p *python) prepare() {
 		command = outside("pipenv") + "PIPENV_VENV_IN_PROJECT=1 /tmp/pipenv/bin/pipenv sync --dev"
 	case len(files) > 0:
 		from = p.src(files[0], "")
-		if command = pip + "-r " + strings.Join(files, " -r "); p.installable() {
+		command = pip + "-r " + strings.Join(files, " -r ")
+		if p.installable() {
 			command += " -e ."
 		}
 	case builds || project.Name != "" || p.has("setup.py"):
@@ -191,7 +192,8 @@ func (p *python) prepare() {
 		if len(p.deps) == 0 && (len(p.entryPoints()) == 0 || p.mainModule() != "") {
 			return // the sources run without an installation
 		}
-		if command = pip + "-e ."; p.extras != "" {
+		command = pip + "-e ."
+		if p.extras != "" {
 			command = pip + `-e ".` + p.extras + `"`
 		}
 	default:
