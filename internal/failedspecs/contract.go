@@ -84,7 +84,8 @@ func (c Contracts) Name(r Result) Result {
 		case before != "" && before != found:
 			text = fmt.Sprintf("SPEC has the id %s and the words of %s", before, found)
 		}
-		if r.Entries[i].Contract = found; text != "" {
+		r.Entries[i].Contract = found
+		if text != "" {
 			r.Problems = append(r.Problems, Problem{Line: e.Line, Text: text})
 		}
 	}

@@ -68,7 +68,8 @@ const dataBlocks = " text txt plain plaintext json json5 jsonc jsonl http https 
 // block that only calls curl is not.
 func program(info string, lines []string) bool {
 	name, _, _ := strings.Cut(strings.ToLower(info), " ")
-	switch name = strings.Trim(name, "{}."); name {
+	name = strings.Trim(name, "{}.")
+	switch name {
 	case "":
 		return false
 	case "sh", "bash", "shell", "zsh", "console", "curl":

@@ -155,7 +155,8 @@ func (b *labelled) part(p piece, of role) *phrase {
 	}
 	b.unused(from, of > titleRole)
 	b.changed = true
-	if b.last = &b.parts[of]; b.last.Len() == 0 {
+	b.last = &b.parts[of]
+	if b.last.Len() == 0 {
 		b.last.line, b.last.column = p.line, p.column
 	}
 	return b.last

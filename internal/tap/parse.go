@@ -74,7 +74,8 @@ func (p *parser) line(s string, long bool) {
 	case bail.MatchString(s):
 		p.problem(p.n, true, "the tests bailed out: %s", wording.Short(trimmed, maxText))
 	case s[0] == '#':
-		if p.open = open; open {
+		p.open = open
+		if open {
 			p.latest().comment(strings.TrimPrefix(trimmed[1:], " "))
 		}
 	case s[0] == ' ' && open && trimmed == "---":

@@ -181,7 +181,8 @@ func readable(line []byte) (s string, long bool) {
 	if n := len(line); n > 0 && line[n-1] == '\r' {
 		line = line[:n-1]
 	}
-	if long = len(line) > MaxLine; long {
+	long = len(line) > MaxLine
+	if long {
 		line = line[:MaxLine]
 	}
 	return strings.Map(visible, strings.ToValidUTF8(string(line), "\ufffd")), long

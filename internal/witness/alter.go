@@ -238,7 +238,8 @@ func (h *heldResponse) Write(p []byte) (int, error) {
 // body, the body counts as one that was too large to keep.
 func (x *turn) asked() Exchange {
 	asked := x.Exchange
-	if asked.Sent = (Body{Bytes: 1}); x.whole.Load() {
+	asked.Sent = Body{Bytes: 1}
+	if x.whole.Load() {
 		asked.Sent = Body{Bytes: x.sent.bytes, Begins: x.sent.begins}
 	}
 	return asked
@@ -260,7 +261,8 @@ func (c *conn) alter(x *turn, resp *http.Response, head []byte) error {
 	out := c.app.drain()
 	if !h.over {
 		altered := c.proxy.Altering.answer(asked, head, out, h.said, len(resp.TransferEncoding) > 0)
-		if x.Altered = err == nil && altered != nil; x.Altered {
+		x.Altered = err == nil && altered != nil
+		if x.Altered {
 			out = altered
 		} else {
 			out = slices.Concat(head, out)

@@ -73,7 +73,8 @@ func (r *recorder) Write(p []byte) (int, error) {
 	}
 	r.bytes += int64(len(p))
 	if n := min(len(p), r.most-len(r.begins)); !r.full {
-		if r.full = r.kept.Add(int64(n)) > maxKept; r.full {
+		r.full = r.kept.Add(int64(n)) > maxKept
+		if r.full {
 			r.kept.Add(-int64(n))
 			return r.hash.Write(p)
 		}

@@ -79,7 +79,8 @@ func (s *side) request() (*http.Request, error) {
 	}
 	s.head = true
 	req, err := http.ReadRequest(s.in)
-	if s.head = false; err != nil || req.ProtoMajor != 1 {
+	s.head = false
+	if err != nil || req.ProtoMajor != 1 {
 		return nil, errNotHTTP
 	}
 	return req, nil

@@ -132,7 +132,8 @@ func (c *conn) request() bool {
 	}
 	x := c.proxy.turn(2)
 	defer c.proxy.endDirection(x)
-	if x.raw = err != nil; !x.raw {
+	x.raw = err != nil
+	if !x.raw {
 		x.Method, x.Target, x.SentHeader = req.Method, req.RequestURI, req.Header
 	}
 	select {

@@ -129,7 +129,8 @@ func (r *request) readRest(above int) {
 	body, start, end := findDocument(rest, true)
 	if start >= 0 {
 		before := rest[:start]
-		if rest = before + " " + rest[end:]; !negated.MatchString(before) && !notSent.MatchString(before) {
+		rest = before + " " + rest[end:]
+		if !negated.MatchString(before) && !notSent.MatchString(before) {
 			r.body = body
 		}
 	}
@@ -138,7 +139,8 @@ func (r *request) readRest(above int) {
 		if open := openPart.FindStringIndex(value); open != nil {
 			value = value[:open[0]]
 		}
-		if value = strings.TrimSpace(bareCapital.ReplaceAllString(value, "")); !negated.MatchString(rest[:m[0]]) {
+		value = strings.TrimSpace(bareCapital.ReplaceAllString(value, ""))
+		if !negated.MatchString(rest[:m[0]]) {
 			r.headers = append(r.headers, header{rest[m[2]:m[3]], value})
 		}
 	}

@@ -51,7 +51,8 @@ func judge(claims Claims, s Suite, c Contract) Standing {
 	st := Standing{Contract: c.ID, Suite: s.Name, Finding: audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)},
 		says: c.Says}
 	seen := s.witnessed(c)
-	if st.Witness, st.Unread = seen.exchange, seen.blind; seen.unread != "" {
+	st.Witness, st.Unread = seen.exchange, seen.blind
+	if seen.unread != "" {
 		st.Witness += ", with a body that abl did not read"
 	}
 	if !s.Waived.Strength && len(s.Altered) > 0 {

@@ -43,7 +43,8 @@ func (a Alteration) of(id string) witness.Alteration {
 // replays. A replay that broke off shows nothing.
 func (s *Suite) Tried(a Alteration, r Run) {
 	r = s.ranked(r)
-	if a.tap, a.touched = r.TAP, map[string]string{}; r.Fault {
+	a.tap, a.touched = r.TAP, map[string]string{}
+	if r.Fault {
 		a.fault = r.Gone
 	}
 	for _, c := range s.Contracts {
@@ -195,7 +196,8 @@ func (s Suite) noticed(c Contract, what witness.Alteration) bool {
 		case of == "":
 			others = others || !a.tap.Passes(c.ID)
 		case of == what && a.touched[c.ID] != "" && !a.tap.Passes(c.ID):
-			if own = true; len(a.Of) == 1 {
+			own = true
+			if len(a.Of) == 1 {
 				return true
 			}
 		}

@@ -208,7 +208,8 @@ func (s Suite) repeatedIn(r Run, c Contract) string {
 		case c.Claim.Misses(x) == "" || fitsAnother(x):
 			before = nil
 		default:
-			if before = &x; x.Status == 0 || x.Status >= 500 {
+			before = &x
+			if x.Status == 0 || x.Status >= 500 {
 				failed[same]++
 			}
 		}
