@@ -202,7 +202,8 @@ func (o acpOption) choice() string {
 		wanted = []string{os.Getenv("ABL_MODEL")}
 	case "thought_level":
 		effort := os.Getenv("ABL_EFFORT")
-		if wanted = []string{effort}; effort == "max" {
+		wanted = []string{effort}
+		if effort == "max" {
 			wanted = []string{"max", "xhigh", "high"}
 		}
 	}

@@ -72,7 +72,8 @@ func (t tool) check(ctx context.Context) int {
 		entries := t.checkFailed(set.UpTo(t.Phase), contracts, found)
 		ready := t.checkScript(found)
 		bad = found.print() // before the suite, which may take long
-		if found = (findings{}); ready {
+		found = findings{}
+		if ready {
 			t.checkSuite(ctx, contracts, entries, found)
 		}
 	} else if slices.ContainsFunc(t.Commands, func(c helper.Command) bool { return c.Name == "health_check" }) {

@@ -91,7 +91,8 @@ func supervise(pid int, b bounds, signals <-chan os.Signal) (end helper.RunEnd) 
 	case <-time.After(time.Second):
 	}
 	<-ended
-	if end.Exit = proc.ExitCode(*status); end.Deadline || end.Late {
+	end.Exit = proc.ExitCode(*status)
+	if end.Deadline || end.Late {
 		end.Exit = exitDeadline
 	}
 	if status.Signaled() && !end.Late {

@@ -77,7 +77,8 @@ func (r *repl) run(ctx context.Context, line string) error {
 	name, arg, _ := strings.Cut(line, " ")
 	all := replCommands()
 	i := slices.IndexFunc(all, func(c replCommand) bool { return c.name == name || c.short == name })
-	switch arg = strings.TrimSpace(arg); {
+	arg = strings.TrimSpace(arg)
+	switch {
 	case line == "":
 	case !strings.HasPrefix(line, ":"):
 		return r.task(ctx, line)

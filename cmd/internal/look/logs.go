@@ -105,7 +105,8 @@ func (l *logs) parse(args []string) error {
 		l.key = args[0]
 		return nil
 	}
-	if l.what = args[0]; slices.Contains([]string{"builder", "verifier", "app"}, l.what) {
+	l.what = args[0]
+	if slices.Contains([]string{"builder", "verifier", "app"}, l.what) {
 		return nil
 	}
 	return cli.WithHint("abl logs lists the calls",

@@ -117,7 +117,8 @@ func (h *changes) into(all []report.Change) func(i int, from string, c git.Chang
 		if strings.HasPrefix(c.Path, roles.Verifier.Reports+"/") { // in the transcripts
 			return nil
 		}
-		if of.From = from; len(of.Files) == maxFiles {
+		of.From = from
+		if len(of.Files) == maxFiles {
 			of.More++
 			return nil
 		}
@@ -206,7 +207,8 @@ func readCalls(s *project.Project, p *report.Page) error {
 	room := maxTranscript
 	for _, c := range slices.Backward(calls) {
 		t := &p.Turns[slices.IndexFunc(p.Turns, func(t report.Turn) bool { return t.Key == c.Key })]
-		if t.Here = true; room <= 0 {
+		t.Here = true
+		if room <= 0 {
 			t.Said = []agent.Message{{Kind: agent.Said, Text: "Left out, the page is too large: " + s.Paths.Rel(c.Dir)}}
 			continue
 		}

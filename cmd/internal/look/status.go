@@ -120,7 +120,8 @@ func runStatus(ctx context.Context, s *project.Project, watch bool) error {
 		default:
 			err = s.In.Print(text + "\n")
 		}
-		if last = text; err != nil || !all.Working {
+		last = text
+		if err != nil || !all.Working {
 			return err
 		}
 		if proc.Pause(ctx, pollStatus) != nil {

@@ -281,7 +281,8 @@ func (c *callSum) add(list ledger.Prices, r ledger.Row) {
 	}
 	one := Spending{Tokens: used}
 	usd, priced := list.CostOf(r)
-	if one.USD = usd; !priced {
+	one.USD = usd
+	if !priced {
 		one.Unpriced = map[string]bool{r.Model: true}
 	}
 	c.known.plus(one)

@@ -113,7 +113,8 @@ func (b Book) Ready() error {
 func (b Book) Append(rows []ledger.Row) error {
 	safe := make([]ledger.Row, len(rows))
 	for i, r := range rows {
-		if safe[i] = r.Map(b.Hide); r.CostUSD == ledger.Unknown { // an agent reports no cost
+		safe[i] = r.Map(b.Hide)
+		if r.CostUSD == ledger.Unknown { // an agent reports no cost
 			if usd, known := b.List.CostOf(r); known {
 				safe[i].CostUSD = usd.String()
 			}

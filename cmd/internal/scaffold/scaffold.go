@@ -49,7 +49,8 @@ type Plan struct {
 
 // Make completes the plan p for the project. It changes nothing.
 func Make(ctx context.Context, project fs.FS, p Plan) (Plan, error) {
-	if p.Src = cmp.Or(p.Src, "src"); p.Repo != "" {
+	p.Src = cmp.Or(p.Src, "src")
+	if p.Repo != "" {
 		p.Src = ".abl/work/src"
 	} else if _, err := fs.Lstat(project, configFile); err != nil && !plainDir(p.Src) {
 		return p, fmt.Errorf("cannot use %q as the Builder's directory: want a plain path inside the project, "+

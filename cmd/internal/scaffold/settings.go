@@ -227,7 +227,8 @@ func (s *settings) commands() {
 	s.add("", "builder_commands:", "")
 	for _, f := range facts {
 		name, note := strings.TrimPrefix(f.Key, "builder_commands."), f.Note
-		if f.Note = ""; f.From.File == "" {
+		f.Note = ""
+		if f.From.File == "" {
 			f.Note = "the commands below"
 		}
 		s.add("  ", fmt.Sprintf("%s: {command: %s, description: %s}", name, strconv.Quote(f.Value), strconv.Quote(note)),

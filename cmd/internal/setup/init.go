@@ -187,7 +187,8 @@ func adopt(in *cli.Input, dir string, p *scaffold.Plan) error {
 			"commit them first", top)
 		return nil
 	}
-	if p.Dir = within; within == "." {
+	p.Dir = within
+	if within == "." {
 		p.Dir = ""
 	}
 	p.Repo, _ = filepath.Rel(dir, top)

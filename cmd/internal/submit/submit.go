@@ -266,7 +266,8 @@ func fill(on system, text string, all []target, phases []string) (string, error)
 		if unknown != nil {
 			return "", unknown
 		}
-		if parts = append(parts, part); on.name == "slurm" {
+		parts = append(parts, part)
+		if on.name == "slurm" {
 			break
 		}
 	}

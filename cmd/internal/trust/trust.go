@@ -58,7 +58,8 @@ func Check(ctx context.Context, in *cli.Input, root string, conf *config.Loaded,
 		if v.Trusted {
 			continue
 		}
-		if open = append(open, v.String()+" "+v.Why); v.File != config.EnvFile || v.others {
+		open = append(open, v.String()+" "+v.Why)
+		if v.File != config.EnvFile || v.others {
 			hint = ""
 		}
 		if v.others {

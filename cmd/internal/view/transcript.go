@@ -45,7 +45,8 @@ func (t *Transcript) Show(m agent.Message) {
 	case agent.Returned:
 		if more := len(lines) - shownRows; more > 1 {
 			end := lines[len(lines)-1] // begins with "…" if the message itself was cut
-			if lines = append(lines[:shownRows], fmt.Sprintf("… %d more lines", more)); strings.HasPrefix(end, "… ") {
+			lines = append(lines[:shownRows], fmt.Sprintf("… %d more lines", more))
+			if strings.HasPrefix(end, "… ") {
 				lines = append(lines, end)
 			}
 		}
