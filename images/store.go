@@ -58,7 +58,8 @@ func (m *Maker) Status(ctx context.Context) ([]State, error) {
 func withOthers(s seen, all []State) []State {
 	current := map[string]bool{mirrorBase: true}
 	for i, st := range all {
-		if current[st.Ref] = true; st.Have {
+		current[st.Ref] = true
+		if st.Have {
 			all[i].Size = s.sizes[st.Ref]
 		}
 	}

@@ -131,7 +131,8 @@ func (c *RoleJobs) Commands(role roles.Role, p state.Phase, up app.Up) helper.Cm
 	}
 	if c.App.IsProgram() {
 		app := *c.App
-		if s.App = &app; role.App {
+		s.App = &app
+		if role.App {
 			app.Command, app.Env = "", nil
 		}
 	}

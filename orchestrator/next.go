@@ -122,7 +122,8 @@ func begin(p state.Phase, h Happened) state.Phase {
 		return iterate(p, state.Building)
 	}
 	p = iterate(p, state.Verifying)
-	if p.Recheck = h.Recheck; p.Recheck {
+	p.Recheck = h.Recheck
+	if p.Recheck {
 		p.Iteration = 0
 	}
 	return p

@@ -60,7 +60,8 @@ func compare(before []Attempt, a Attempt) Standstill {
 	last := before[len(before)-1]
 	s := Standstill{Times: 1, Step: a.Step, Like: last.Step, Contracts: failedIn(a)}
 	for _, b := range slices.Backward(before) {
-		if s.SameTree = a.Tree != "" && a.Tree == b.Tree; s.SameTree {
+		s.SameTree = a.Tree != "" && a.Tree == b.Tree
+		if s.SameTree {
 			s.Like = b.Step
 			break
 		}
@@ -129,7 +130,8 @@ func Attempts(in state.Project, p state.Phase) (all []Attempt, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if a.Failed = f.Entries; !kept && a.Verdict == Fail {
+		a.Failed = f.Entries
+		if !kept && a.Verdict == Fail {
 			a.Verdict = Unknown
 		}
 		all = append(all, a)
@@ -170,7 +172,8 @@ func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 	if f.Verdict != Unknown || p.Recheck || p.Class != string(outcome.Done) {
 		return false
 	}
-	if p.Repeated = 1; sameReasons(p.Why, f.Missing) {
+	p.Repeated = 1
+	if sameReasons(p.Why, f.Missing) {
 		p.Repeated = was + 1
 	}
 	if l.NoVerdict == 0 || p.Repeated < l.NoVerdict {

@@ -110,7 +110,8 @@ func (v turn) evidence(ctx context.Context) (Evidence, error) {
 		return Evidence{AppFailed: v.p.AppFailed, Regressed: v.p.Regressed}, nil
 	}
 	ev := Evidence{Class: outcome.Done, Report: "of no call", Spec: v.outdated(v.p)}
-	if ev.File.Kind = failedspecs.Pass; v.p.Recheck {
+	ev.File.Kind = failedspecs.Pass
+	if v.p.Recheck {
 		return v.unmovedSource(ctx, ev)
 	}
 	o, ok, err := v.record().Outcome()

@@ -195,7 +195,8 @@ func (r *Reachable) UnmarshalYAML(read func(any) error) error {
 	if err := read(&parts); err != nil {
 		return err
 	}
-	if *r = Reachable(parts.Host); parts.Private {
+	*r = Reachable(parts.Host)
+	if parts.Private {
 		*r += mayBePrivate
 	}
 	return nil

@@ -188,7 +188,8 @@ func (x *exchange) spend(body []byte) {
 	if !x.admitted(ctx, t.Price != nil) {
 		return
 	}
-	if x.Free = x.route.Free; x.Free {
+	x.Free = x.route.Free
+	if x.Free {
 		x.ask(ctx, end, body, t)
 		return
 	}

@@ -223,7 +223,8 @@ func (s *server) decideTunnel(q *http.Request, v *verdict) {
 	case len(target) > maxTarget || !strings.Contains(target, ":") || !only(target, ":[]"):
 		v.deny(http.StatusBadRequest, "the target is not a host and a port")
 	default:
-		if v.Host = target; !slices.ContainsFunc(s.Connect, func(one string) bool { return strings.EqualFold(one, target) }) {
+		v.Host = target
+		if !slices.ContainsFunc(s.Connect, func(one string) bool { return strings.EqualFold(one, target) }) {
 			v.deny(http.StatusForbidden, clip(target)+NotAllowed)
 		}
 	}

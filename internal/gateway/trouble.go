@@ -174,7 +174,8 @@ func (r *Request) isDenied() bool {
 // finished returns the fault in the finish reason of a response.
 func (r *Request) finished() (class outcome.Outcome, what string) {
 	limit := "at the token limit of the model"
-	switch class = meter.OfFinish(r.Finish); {
+	class = meter.OfFinish(r.Finish)
+	switch {
 	case class == "" || class == outcome.Cut && r.isShort():
 		return "", ""
 	case class == outcome.Failed: // what the model wrote is at fault

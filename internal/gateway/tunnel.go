@@ -44,7 +44,8 @@ func (x *exchange) connect() {
 	}
 	x.Status = http.StatusOK
 	x.In, x.Out, err = accept(x.ctx, x.w, far, span(x.Limits.IdleMS))
-	if x.Aborted = errors.Is(err, errClient); err != nil && !x.Aborted {
+	x.Aborted = errors.Is(err, errClient)
+	if err != nil && !x.Aborted {
 		x.Cut, x.reason = true, err.Error()
 	}
 }

@@ -37,14 +37,16 @@ func (r *repository) Contains(commit, ancestor string) (bool, error) {
 	ends, err := s.Shallow()
 	for todo := []plumbing.Hash{plumbing.NewHash(commit)}; err == nil && len(todo) > 0; {
 		hash := todo[0]
-		if todo = todo[1:]; seen[hash] {
+		todo = todo[1:]
+		if seen[hash] {
 			continue
 		}
 		c, cerr := object.GetCommit(s, hash)
 		if cerr != nil {
 			return false, fmt.Errorf("cannot read commit %s: %w", hash, cerr)
 		}
-		if seen[hash] = true; hash == to {
+		seen[hash] = true
+		if hash == to {
 			return true, nil
 		}
 		if !slices.Contains(ends, hash) {

@@ -318,7 +318,8 @@ func parse(line []byte, names []string) ([]string, error) {
 		if !slices.Contains(counts, name) {
 			continue
 		}
-		if cells[i] = strings.TrimSpace(cells[i]); cells[i] == "" || failed {
+		cells[i] = strings.TrimSpace(cells[i])
+		if cells[i] == "" || failed {
 			cells[i] = ""
 			continue
 		}

@@ -199,7 +199,8 @@ func (w *secretWriter) decide(last bool) error {
 		if w.cover == 0 && n > 0 {
 			w.out = append(w.out, shown...)
 		}
-		if w.cover = max(w.cover, n); w.cover > 0 {
+		w.cover = max(w.cover, n)
+		if w.cover > 0 {
 			w.cover--
 		} else {
 			w.out = append(w.out, w.held[at])

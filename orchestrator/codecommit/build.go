@@ -136,7 +136,8 @@ func (h Host) run(ctx context.Context, out, voice io.Writer) (end app.BuildEnd, 
 	if cmd.Process != nil {
 		proc.EndOrphans(cmd.Process.Pid) // such as a server that it left
 	}
-	if end.Late = err != nil && limited.Err() != nil && ctx.Err() == nil; end.Late {
+	end.Late = err != nil && limited.Err() != nil && ctx.Err() == nil
+	if end.Late {
 		err = nil
 	}
 	return end, err
@@ -296,7 +297,8 @@ func (b *Box) Build(ctx context.Context) (Built, error) {
 	})
 	var perr error
 	built.Records, perr = b.records(key)
-	switch err = errors.Join(err, perr); {
+	err = errors.Join(err, perr)
+	switch {
 	case err != nil:
 		err = cmp.Or(context.Cause(ctx), err)
 	case end.Gone != "":

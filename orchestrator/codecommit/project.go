@@ -375,7 +375,8 @@ func (p Project) keys(of model.Provider) (all []Key, err error) {
 		{os.Getenv(of.KeyVar), of.KeyVar + " of the environment", true},
 		{p.Env[of.KeyVar], of.KeyVar + " in .env", false},
 	} {
-		if k.Value = strings.Trim(k.Value, "\ufeff \t\r\n"); k.Value != "" {
+		k.Value = strings.Trim(k.Value, "\ufeff \t\r\n")
+		if k.Value != "" {
 			all = append(all, k)
 		}
 	}

@@ -171,7 +171,8 @@ func (r *Run) attempt(ctx context.Context, n int) error {
 	}
 	edits, err := r.understand(ctx, answer, at)
 	const most = 2000
-	if at.Says = wording.Cut(strings.TrimSpace(r.Secrets.String(at.Says)), most); at.Says != "" {
+	at.Says = wording.Cut(strings.TrimSpace(r.Secrets.String(at.Says)), most)
+	if at.Says != "" {
 		r.Say(r.Model.Name() + " changes nothing, and says: " + at.Says)
 	}
 	mistake, wrong := errors.AsType[Mistake](err)
@@ -247,7 +248,8 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) error {
 		return err
 	}
 	at.Exit, at.Outcome = &built.Code, Passed
-	if at.Why = built.Why(); at.Why != "" {
+	at.Why = built.Why()
+	if at.Why != "" {
 		at.Outcome = Red
 		r.Say("the build is red: " + at.Why)
 	}

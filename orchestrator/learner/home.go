@@ -122,7 +122,8 @@ func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State
 	if err != nil {
 		return s, false, err
 	}
-	if resumed = s.Session > 0 && s.Step != Done && s.Task == task; resumed {
+	resumed = s.Session > 0 && s.Step != Done && s.Task == task
+	if resumed {
 		s.Agent, s.Model, s.Cycles = agent, model, max(cycles, s.Cycle)
 		s.Last().Agent, s.Last().Model = agent, model
 	} else if err = h.begin(s.Session); err == nil {

@@ -252,7 +252,8 @@ func (c *Containers) job(a Call) call.Job {
 func (c *Containers) Try(ctx context.Context, a Call) (h Happened, err error) {
 	job := call.Job{Role: roles.Role{Sealed: true, Tmp: programTmp}, Agent: program, Limit: RunTime}
 	o, err := c.run(ctx, a, job)
-	if h.Class = o.Class; err != nil || h.Class == outcome.Interrupted {
+	h.Class = o.Class
+	if err != nil || h.Class == outcome.Interrupted {
 		return h, err
 	}
 	h.Ran = ranOf(o)
@@ -270,7 +271,8 @@ func (c *Containers) run(ctx context.Context, a Call, job call.Job) (o roles.Out
 	p := c.Env.Project
 	p.Src = a.Dir
 	r := c.Env.Runner(p, c.Out)
-	if r.Timeout = CallTime; a.Step == Run {
+	r.Timeout = CallTime
+	if a.Step == Run {
 		// A program may be silent.
 		r.Timeout, r.Output, r.Idle = programWall, programPrints, 0
 	}

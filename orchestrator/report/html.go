@@ -203,7 +203,8 @@ func (p Page) Proven() bool {
 	none := true
 	for _, r := range p.Judged() {
 		for _, b := range proofs(r) {
-			if none = false; b.Checks == 0 || b.Held < b.Checks || b.Unheard || b.Weak+b.Failed != "" {
+			none = false
+			if b.Checks == 0 || b.Held < b.Checks || b.Unheard || b.Weak+b.Failed != "" {
 				return false
 			}
 		}

@@ -135,7 +135,8 @@ func (p Page) Times() (t timeline) {
 			t.Ended.Before(t.Started)
 	})
 	slices.SortStableFunc(turns, func(a, b Turn) int { return a.Started.Compare(b.Started) })
-	if t.Whole = "unknown"; len(turns) == 0 {
+	t.Whole = "unknown"
+	if len(turns) == 0 {
 		return t
 	}
 	first, last, busy := turns[0].Started, turns[0].Started, time.Duration(0)
@@ -174,7 +175,8 @@ func (p Page) Times() (t timeline) {
 	if took, _, unknown := p.worked(); took > 0 {
 		t.Worked = partly(span(took), false, unknown)
 	}
-	if t.Whole = span(last.Sub(first)); cut > 0 {
+	t.Whole = span(last.Sub(first))
+	if cut > 0 {
 		t.Cut = span(cut)
 	}
 	return t

@@ -414,7 +414,8 @@ func proofs(r audit.Record) (all []*audit.Proof) {
 		all = append(all, cmp.Or(c.Boundary, &audit.Proof{}), c.App)
 	}
 	for _, run := range r.Replays {
-		if all = append(all, run.Boundary, run.App); run.Boundary == nil && run.Failed == "" {
+		all = append(all, run.Boundary, run.App)
+		if run.Boundary == nil && run.Failed == "" {
 			all = append(all, &audit.Proof{})
 		}
 	}

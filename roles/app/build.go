@@ -84,7 +84,8 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	done, copied := make(chan struct{}), make(chan error, 1)
 	go func() { copied <- copyOutput(done, roles.Record{Dir: one.Dir}, w.Stdout, w.Stderr) }()
 	exit, late, err := one.Await(ctx, nil)
-	if end.Late, end.Over = late, one.Over; !late {
+	end.Late, end.Over = late, one.Over
+	if !late {
 		end.Exit, end.OOMKilled = exit.Code, exit.OOMKilled
 	}
 	if err == nil && one.Full {

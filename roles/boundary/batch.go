@@ -142,7 +142,8 @@ func (b *Batch) Await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 	default:
 	}
 	st, err := b.Engine.Status(ctx, b.Box.Name)
-	if late = err == nil && st.State == sandbox.Running; late {
+	late = err == nil && st.State == sandbox.Running
+	if late {
 		err = b.Engine.Stop(ctx, b.Box.Name, b.Grace)
 	}
 	if err == nil {
@@ -247,7 +248,8 @@ type Writes struct {
 func (s *Boxes) Overflow(ctx context.Context, w Writes) (why string, full bool) {
 	why = s.Disk.Watch(ctx, func() string {
 		own := s.spilled(ctx, w)
-		if full = own == ""; full {
+		full = own == ""
+		if full {
 			return s.Disk.FullDisk()
 		}
 		return own

@@ -36,7 +36,8 @@ func RoleRule(r roles.Role, p state.Project, id, dir string, proxied bool) Rule 
 		rules.holder, rules.networks = "builder", []string{"builder"}
 	case r.App:
 		rules.mounts = append(callMounts(dir), workspaceMounts(p, p.Tests, "/workspace/tests")...)
-		if rules.holder, rules.networks = "verifier", []string{"verifier"}; !proxied {
+		rules.holder, rules.networks = "verifier", []string{"verifier"}
+		if !proxied {
 			rules.networks = append(rules.networks, "app")
 		}
 	default:

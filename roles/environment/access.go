@@ -61,7 +61,8 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	if served {
 		agents := Agents{Conf: e.Conf, Root: e.Root}
 		key, _ := e.Conf.Key(vars.KeyVar)
-		if g.Key = agents.keyCommand(a.Agent.Name); g.Key != nil {
+		g.Key = agents.keyCommand(a.Agent.Name)
+		if g.Key != nil {
 			g.Key.safe, key = e.Safe, ""
 		} else if key == "" && vars.KeyVar != "" {
 			return nil, Missing(vars)
@@ -179,7 +180,8 @@ func allowedHosts(allow []config.Reachable) (hosts, private []string) {
 		if !is {
 			known = []string{config.AllowedHost(entry.Name())}
 		}
-		if hosts = append(hosts, known...); entry.Private() {
+		hosts = append(hosts, known...)
+		if entry.Private() {
 			private = append(private, known...)
 		}
 	}

@@ -115,7 +115,8 @@ func (k *keyCommand) renew(ctx context.Context, box sidecar) (failure error) {
 		if err == nil {
 			err = box.Renew(ctx, key)
 		}
-		if pause = k.every; err != nil {
+		pause = k.every
+		if err != nil {
 			pause = min(pause, keyAgain)
 		}
 		if ctx.Err() == nil {

@@ -82,7 +82,8 @@ func (s Agents) login(name string, all []agent.Provider) (agent.Provider, error)
 		var words []string
 		chosen = nil
 		for _, one := range all {
-			if words = append(words, one.Login); one.Login == wanted {
+			words = append(words, one.Login)
+			if one.Login == wanted {
 				chosen = []agent.Provider{one}
 			}
 		}

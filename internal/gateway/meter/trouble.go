@@ -60,7 +60,8 @@ func (a failure) problem(status int, h http.Header, message string, now time.Tim
 	t.Paid = status == http.StatusPaymentRequired || a.says("credit balance is too low") ||
 		a.has("insufficient_quota", "billing_disabled", "billing_error", "billing_not_active")
 	daily := a.daily || a.says("requests per day", "tokens per day") // OpenAI's daily limits have no code
-	if t.Class = a.class(status); t.Paid || t.Class == outcome.RateLimited && (daily || t.Retry > patience) {
+	t.Class = a.class(status)
+	if t.Paid || t.Class == outcome.RateLimited && (daily || t.Retry > patience) {
 		t.Class = outcome.Quota
 	}
 	return t

@@ -270,7 +270,8 @@ func (t *trace) log(data []byte) error {
 	for _, line := range lines[:len(lines)-1] {
 		v.print(line, t.say)
 	}
-	if v.rest = lines[len(lines)-1]; len(v.rest) >= longLine {
+	v.rest = lines[len(lines)-1]
+	if len(v.rest) >= longLine {
 		v.print(v.rest, t.say)
 		v.rest = ""
 	}
