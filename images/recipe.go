@@ -116,9 +116,14 @@ func toolRecipe(t toolchain.Tool, below, arch string) recipe {
 	case "node":
 		r = fetching(t.Name, below, map[string]string{"NODE_PACKAGE": nodePackage(t.Version, arch)})
 	default:
-		r = recipe{parent: below, network: true, files: embedded("debian"), args: map[string]string{
-			"TOOL_VERSION": t.Version, "TOOL_SUITE": t.Suite, "TOOL_PACKAGES": t.Packages, "TOOL_CHECK": t.Check,
-		}}
+		r = recipe{
+			parent:  below,
+			network: true,
+			files:   embedded("debian"),
+			args: map[string]string{
+				"TOOL_VERSION": t.Version, "TOOL_SUITE": t.Suite, "TOOL_PACKAGES": t.Packages, "TOOL_CHECK": t.Check,
+			},
+		}
 	}
 	r.name = t.Name + "-" + t.Version
 	return r.sealed(arch)
@@ -219,8 +224,12 @@ func layersFor(s seen, want Want) ([]recipe, error) {
 // agentChain returns the images below the layers of the project and of the helper.
 func agentChain(s seen, want Want) ([]recipe, error) {
 	if isForeign(want.Agent) {
-		r := recipe{name: foreignImage, parent: want.Agent, args: map[string]string{"IMAGE_ID": s.foreign},
-			files: embedded(foreignImage)}
+		r := recipe{
+			name:   foreignImage,
+			parent: want.Agent,
+			args:   map[string]string{"IMAGE_ID": s.foreign},
+			files:  embedded(foreignImage),
+		}
 		return []recipe{r.sealed(s.arch)}, nil
 	}
 	c, err := layersFor(s, want)
@@ -292,8 +301,12 @@ func linkEntry(name, target string) entry { return entry{name: name, mode: 0o777
 // header returns a tar header without times and owners, so that equal contexts have equal bytes.
 func (e entry) header() *tar.Header {
 	h := &tar.Header{
-		Name: e.name, Mode: int64(e.mode.Perm()), Size: int64(len(e.data)),
-		Typeflag: tar.TypeReg, ModTime: time.Unix(0, 0), Format: tar.FormatPAX,
+		Name:     e.name,
+		Mode:     int64(e.mode.Perm()),
+		Size:     int64(len(e.data)),
+		Typeflag: tar.TypeReg,
+		ModTime:  time.Unix(0, 0),
+		Format:   tar.FormatPAX,
 	}
 	switch {
 	case e.mode.IsDir():

@@ -65,8 +65,14 @@ func withOthers(s seen, all []State) []State {
 	}
 	for _, ref := range slices.Sorted(maps.Keys(s.labels)) {
 		if l := s.labels[ref]; !current[ref] {
-			all = append(all, State{Name: l[LabelImage], Ref: ref, Have: true, Origin: l[labelOrigin], Size: s.sizes[ref],
-				Old: true})
+			all = append(all, State{
+				Name:   l[LabelImage],
+				Ref:    ref,
+				Have:   true,
+				Origin: l[labelOrigin],
+				Size:   s.sizes[ref],
+				Old:    true,
+			})
 		}
 	}
 	return all

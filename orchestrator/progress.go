@@ -150,8 +150,13 @@ func (l *Loop) standstill(p *state.Phase, f Finding) (s Standstill, tree string,
 	if err != nil || f.Verdict != Fail {
 		return s, tree, err
 	}
-	s = StandstillOf(append(round, Attempt{Step: p.Step, Verdict: f.Verdict, Built: !p.VerifierOnly, Tree: tree,
-		Failed: f.Entries}))
+	s = StandstillOf(append(round, Attempt{
+		Step:    p.Step,
+		Verdict: f.Verdict,
+		Built:   !p.VerifierOnly,
+		Tree:    tree,
+		Failed:  f.Entries,
+	}))
 	if s.Step != p.Step {
 		s = Standstill{} // of an earlier one
 	}

@@ -168,8 +168,12 @@ func (t turn) takeMine(ctx context.Context) error {
 		return fmt.Errorf("cannot commit your changes: %w", err)
 	}
 	t.p.SrcCommit = c.Hash
-	t.emit(state.Event{Kind: state.Commit, Hash: c.Hash, Subject: subject,
-		Text: "your changes, " + wording.Count(c.Changed, "file") + " changed"})
+	t.emit(state.Event{
+		Kind:    state.Commit,
+		Hash:    c.Hash,
+		Subject: subject,
+		Text:    "your changes, " + wording.Count(c.Changed, "file") + " changed",
+	})
 	return nil
 }
 
@@ -254,8 +258,12 @@ func Abandoned(n int, p state.Phase) (state.Phase, []ledger.Row) {
 		return p, nil
 	}
 	role := map[state.Status]roles.Role{state.Building: roles.Builder, state.Verifying: roles.Verifier}[p.Status]
-	rows := Rows(n, p.Step, roles.Outcome{Key: roles.Key(n, role, p.Step, p.Attempt), Role: role.Name, Class: outcome.Lost,
-		Ended: time.Now().UTC()})
+	rows := Rows(n, p.Step, roles.Outcome{
+		Key:   roles.Key(n, role, p.Step, p.Attempt),
+		Role:  role.Name,
+		Class: outcome.Lost,
+		Ended: time.Now().UTC(),
+	})
 	rows[0].DurationMS = nil
 	p = again(p, p.Status)
 	p.Call = roles.Key(n, role, p.Step, p.Attempt)

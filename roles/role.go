@@ -32,8 +32,14 @@ type Role struct {
 
 // The two roles of a phase. Only the Builder changes code.
 var (
-	Builder = Role{Name: "builder", Verb: "build", Dir: helper.Src, Reports: "builder_reports", TmpExec: true,
-		Fetches: true}
+	Builder = Role{
+		Name:    "builder",
+		Verb:    "build",
+		Dir:     helper.Src,
+		Reports: "builder_reports",
+		TmpExec: true,
+		Fetches: true,
+	}
 	Verifier = Role{Name: "verifier", Verb: "verify", Dir: helper.Tests, Reports: "verifier_reports", App: true}
 )
 

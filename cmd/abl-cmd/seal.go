@@ -48,8 +48,12 @@ func keepTo(loop int, networks []netip.Prefix) error {
 	drop := nftables.ChainPolicyDrop
 	table := c.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: "abl"})
 	chain := c.AddChain(&nftables.Chain{
-		Table: table, Name: "out", Type: nftables.ChainTypeFilter, Policy: &drop,
-		Hooknum: nftables.ChainHookOutput, Priority: nftables.ChainPriorityFilter,
+		Table:    table,
+		Name:     "out",
+		Type:     nftables.ChainTypeFilter,
+		Policy:   &drop,
+		Hooknum:  nftables.ChainHookOutput,
+		Priority: nftables.ChainPriorityFilter,
 	})
 	allow := func(tests ...expr.Any) {
 		c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: append(tests, &expr.Verdict{Kind: expr.VerdictAccept})})
@@ -59,8 +63,13 @@ func keepTo(loop int, networks []netip.Prefix) error {
 	for _, n := range networks {
 		at := n.Masked().Addr().As4()
 		allow(&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: atDestination, Len: size},
-			&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: size, Mask: net.CIDRMask(n.Bits(), 8*size),
-				Xor: make([]byte, size)},
+			&expr.Bitwise{
+				SourceRegister: 1,
+				DestRegister:   1,
+				Len:            size,
+				Mask:           net.CIDRMask(n.Bits(), 8*size),
+				Xor:            make([]byte, size),
+			},
 			&expr.Cmp{Register: 1, Op: expr.CmpOpEq, Data: at[:]})
 	}
 	return c.Flush()

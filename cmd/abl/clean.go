@@ -29,7 +29,9 @@ type cleanOptions struct{ orphans, all bool }
 func cleanCommand() cli.Command {
 	var o cleanOptions
 	return cli.Command{
-		Name: "clean", Group: cli.Upkeep, Usage: "remove this project's containers, volumes and networks",
+		Name:  "clean",
+		Group: cli.Upkeep,
+		Usage: "remove this project's containers, volumes and networks",
 		Long: `Removes this project's containers, volumes and networks from the engine: those with its
 label and a name that begins with abl- and its id. Also removes those of solutions/ in the
 project, and of earlier projects in its directory whose .abl/state.json was deleted (for

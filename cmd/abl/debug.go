@@ -16,12 +16,23 @@ import (
 func debugCommand() cli.Command {
 	var name string
 	return cli.Command{
-		Name: "debug", Group: cli.Upkeep, Usage: "show how abl reads a file",
+		Name:  "debug",
+		Group: cli.Upkeep,
+		Usage: "show how abl reads a file",
 		Subs: []cli.Command{{
-			Name: "usage", Args: "FILE", Usage: "show the ledger rows that abl reads from an agent's output",
+			Name:  "usage",
+			Args:  "FILE",
+			Usage: "show the ledger rows that abl reads from an agent's output",
 			Flags: []cli.Flag{
-				{Name: "agent", To: &name, Value: "NAME", Default: "gemini", Values: agent.Names(), Open: true,
-					Usage: "the agent that printed it; one from config.yaml works too"},
+				{
+					Name:    "agent",
+					To:      &name,
+					Value:   "NAME",
+					Default: "gemini",
+					Values:  agent.Names(),
+					Open:    true,
+					Usage:   "the agent that printed it; one from config.yaml works too",
+				},
 				{Name: "exit", Value: "N", Default: "0", Usage: "the agent's exit code"},
 				cli.JSONFlag(),
 			},

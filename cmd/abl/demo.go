@@ -19,7 +19,10 @@ import (
 func demoCommand() cli.Command {
 	var o runOptions
 	return cli.Command{
-		Name: "demo", Group: cli.Starting, Args: "[DIR]", Usage: "watch a whole phase, offline and without a key",
+		Name:  "demo",
+		Group: cli.Starting,
+		Args:  "[DIR]",
+		Usage: "watch a whole phase, offline and without a key",
 		Long: `Copies a small project, a link shortener in two phases, to DIR (default: a new temporary
 directory) and runs its first phase. Containers, networks, repositories and tests are
 real; only the model is a script. The Verifier finds a failure in the first version, the

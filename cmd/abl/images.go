@@ -22,31 +22,51 @@ import (
 
 func imagesCommand() cli.Command {
 	return cli.Command{
-		Name: "images", Group: cli.Upkeep, Usage: "build, list, update or delete abl's images",
+		Name:  "images",
+		Group: cli.Upkeep,
+		Usage: "build, list, update or delete abl's images",
 		Subs: []cli.Command{
 			{
-				Name: "build", Args: "[AGENT...]", Values: images.Agents(), Flags: cli.ImageFlags(), Run: onEngine(buildImages),
-				Usage: "build missing images (default: gemini, tools)",
+				Name:   "build",
+				Args:   "[AGENT...]",
+				Values: images.Agents(),
+				Flags:  cli.ImageFlags(),
+				Run:    onEngine(buildImages),
+				Usage:  "build missing images (default: gemini, tools)",
 			},
 			{
-				Name: "save", Args: "FILE [AGENT...]", Run: saveImages,
+				Name:  "save",
+				Args:  "FILE [AGENT...]",
+				Run:   saveImages,
 				Usage: "write images to a file, for a machine without a network (default: all)",
 			},
-			{Name: "load", Args: "[FILE]", Usage: "read images from a file of abl images save (default: $ABL_IMAGES)",
-				Run: loadImages},
 			{
-				Name: "list", Usage: "list abl's images", Run: listImages,
+				Name:  "load",
+				Args:  "[FILE]",
+				Usage: "read images from a file of abl images save (default: $ABL_IMAGES)",
+				Run:   loadImages,
+			},
+			{
+				Name:  "list",
+				Usage: "list abl's images",
+				Run:   listImages,
 				Flags: []cli.Flag{cli.JSONFlag()},
 			},
 			{
-				Name: "update", Args: "AGENT [VERSION]", Values: images.Programs(), Flags: cli.ImageFlags(), Run: updateImage,
-				Usage: "build an agent's newest version and test it on the demo, with a model on this machine",
+				Name:   "update",
+				Args:   "AGENT [VERSION]",
+				Values: images.Programs(),
+				Flags:  cli.ImageFlags(),
+				Run:    updateImage,
+				Usage:  "build an agent's newest version and test it on the demo, with a model on this machine",
 			},
 			{
 				Name: "prune", Usage: "delete images that no project on this machine used for 30 days", Run: onEngine(pruneImages),
 			},
 			{
-				Name: "remove", Args: "[NAME...]", Run: onEngine(removeImages),
+				Name:   "remove",
+				Args:   "[NAME...]",
+				Run:    onEngine(removeImages),
 				Values: slices.Concat(images.Agents(), toolchain.Names(), []string{"image", "npm"}),
 				Usage:  "remove images from the engine (default: all)",
 			},

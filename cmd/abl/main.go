@@ -32,16 +32,24 @@ func main() {
 // app returns abl's command line.
 func app() cli.App {
 	return cli.App{
-		Name: "abl", Version: version, Built: built, Usage: "turn written specs into verified software",
+		Name:    "abl",
+		Version: version,
+		Built:   built,
+		Usage:   "turn written specs into verified software",
 		Long: `abl runs phases. You write specs: contracts of the form ACTION → EXPECTED RESULT, one
 file per phase. An agent builds what they say. Another agent, which never sees the
 code, tests the running system against them.`,
 		Flags: []cli.Flag{
-			{Name: "project", Short: "C", Value: "DIR",
-				Usage: "use the project in DIR (default: the current directory or one above it)"},
+			{
+				Name:  "project",
+				Short: "C",
+				Value: "DIR",
+				Usage: "use the project in DIR (default: the current directory or one above it)",
+			},
 			trust.Flag,
 		},
-		Topics: topics(), Habits: habits(),
+		Topics: topics(),
+		Habits: habits(),
 		Commands: []cli.Command{
 			setup.InitCommand(), setup.GuideCommand(), demoCommand(), setup.DoctorCommand(),
 			phaseCommand(), runCommand(), stopCommand(), submit.Command(), publishCommand(), pullCommand(),
@@ -55,7 +63,9 @@ code, tests the running system against them.`,
 
 func versionCommand() cli.Command {
 	return cli.Command{
-		Name: "version", Group: cli.Upkeep, Usage: "print abl's version",
+		Name:  "version",
+		Group: cli.Upkeep,
+		Usage: "print abl's version",
 		Flags: []cli.Flag{cli.JSONFlag()},
 		Run: func(_ context.Context, in *cli.Input) error {
 			b := build{version, revision, built, runtime.Version(), runtime.GOOS, runtime.GOARCH}

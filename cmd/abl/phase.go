@@ -20,7 +20,10 @@ type runOptions struct{ again, through bool }
 func phaseCommand() cli.Command {
 	var o runOptions
 	return cli.Command{
-		Name: "phase", Group: cli.Running, Args: "N", Usage: "build and verify one phase until its contracts hold",
+		Name:  "phase",
+		Group: cli.Running,
+		Args:  "N",
+		Usage: "build and verify one phase until its contracts hold",
 		Long: `Runs phase N. A Builder writes the code in one container, and a Verifier tests the
 running system in another, at most five times (loop.max_verifier_iterations).
 
@@ -86,7 +89,9 @@ func openView(ctx context.Context, in *cli.Input) *view.View {
 func runCommand() cli.Command {
 	var o runOptions
 	return cli.Command{
-		Name: "run", Group: cli.Running, Usage: "run the next pending phase; with --through all of them in order",
+		Name:  "run",
+		Group: cli.Running,
+		Usage: "run the next pending phase; with --through all of them in order",
 		Long: `Runs the first phase that has not passed, and then stops, so that you can review the
 result and refine the specs. With --through it runs all phases.
 

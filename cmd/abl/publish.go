@@ -15,7 +15,10 @@ import (
 func publishCommand() cli.Command {
 	var body bool
 	return cli.Command{
-		Name: "publish", Group: cli.Running, Args: "[N]", Usage: "publish the results as branches of your repository",
+		Name:  "publish",
+		Group: cli.Running,
+		Args:  "[N]",
+		Usage: "publish the results as branches of your repository",
 		Long: `Writes to the repository that the project works on: the branches abl/phaseN, the last
 one also as refs/abl/source, the tests (refs/abl/tests), and state, audit records and
 ledger (refs/abl/state). Your branch, index and files stay as they are. git push
@@ -84,7 +87,9 @@ func pullRequest(ctx context.Context, s *project.Project, n int) error {
 func pullCommand() cli.Command {
 	var theirs bool
 	return cli.Command{
-		Name: "pull", Group: cli.Running, Usage: "restore state that was published in your repository",
+		Name:  "pull",
+		Group: cli.Running,
+		Usage: "restore state that was published in your repository",
 		Long: `Restores phases, tests, audit records and costs from refs/abl/* of the repository that
 the project works on. git fetch origin 'refs/abl/*:refs/abl/*' fetches these refs. A
 phase that passed there has passed here too, without a call. In a fresh clone, abl status

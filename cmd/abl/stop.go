@@ -17,7 +17,9 @@ import (
 
 func stopCommand() cli.Command {
 	return cli.Command{
-		Name: "stop", Group: cli.Running, Usage: "stop the abl that works on this project in another terminal",
+		Name:  "stop",
+		Group: cli.Running,
+		Usage: "stop the abl that works on this project in another terminal",
 		Long: `Sends SIGTERM to the abl that works on the project, and waits until it has saved its
 state and ended. The run ends with exit code 143, and the same command resumes it. If no
 abl works on the project, it does nothing. Ctrl-C only ends the waiting.

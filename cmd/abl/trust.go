@@ -15,7 +15,9 @@ import (
 func trustCommand() cli.Command {
 	var revoke bool
 	return cli.Command{
-		Name: "trust", Group: cli.Upkeep, Usage: "accept settings of the repository that act on this machine",
+		Name:  "trust",
+		Group: cli.Upkeep,
+		Usage: "accept settings of the repository that act on this machine",
 		Long: `Some settings run a command on this machine, open a repository outside the project, or
 decide who gets a key. If git tracks the file of such a setting, or another user of this
 machine owns it, the file may come from another author: abl refuses to run until you

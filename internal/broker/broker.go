@@ -66,8 +66,14 @@ func Serve(ctx context.Context, spec helper.BrokerSpec) error {
 		return err
 	}
 	defer log.close()
-	s := &server{spec: spec, events: &events{file: eventLog}, log: log, ctx: ctx, commands: map[string]*program{},
-		up: make(chan struct{})}
+	s := &server{
+		spec:     spec,
+		events:   &events{file: eventLog},
+		log:      log,
+		ctx:      ctx,
+		commands: map[string]*program{},
+		up:       make(chan struct{}),
+	}
 	for _, c := range spec.Commands {
 		s.commands[c.Name] = &program{server: s, Command: c, turn: make(chan struct{}, 1)}
 	}
@@ -156,8 +162,13 @@ func (s *server) appUp(success string) error {
 		if full := helper.FullPlaces(); full != "" {
 			err = fmt.Errorf("%w; %s", err, full)
 		}
-		s.events.add(helper.Event{Event: EventFailed, Name: helper.AppAlias, Exit: code, MS: since(start),
-			Detail: err.Error()})
+		s.events.add(helper.Event{
+			Event:  EventFailed,
+			Name:   helper.AppAlias,
+			Exit:   code,
+			MS:     since(start),
+			Detail: err.Error(),
+		})
 		return err
 	}
 	r, err := s.app.start()

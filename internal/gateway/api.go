@@ -57,20 +57,31 @@ const openAI = "https://api.openai.com/v1"
 // override it: OpenAI's base ends in the version, the others do not.
 var apis = map[meter.API]api{
 	meter.Gemini: {
-		Kind: meter.Gemini, Base: "https://generativelanguage.googleapis.com", Auth: "X-Goog-Api-Key",
+		Kind: meter.Gemini,
+		Base: "https://generativelanguage.googleapis.com",
+		Auth: "X-Goog-Api-Key",
 		Routes: []route{
 			{"/v1beta/models/{model}:streamGenerateContent", "stream", false},
 			{"/v1beta/models/{model}:generateContent", "generate", false},
 			{"/v1beta/models/{model}:countTokens", "count", true},
 		},
-		Longest: 65_536, Context: 2_097_152, List: "/v1beta/models", Queries: []string{"alt"}, Headers: []string{"X-Goog-Api-Client"},
-		Fields: strings.Fields("contents generationConfig safetySettings systemInstruction toolConfig tools"),
-		Tools:  []string{"functionDeclarations", "function_declarations"},
+		Longest: 65_536,
+		Context: 2_097_152,
+		List:    "/v1beta/models",
+		Queries: []string{"alt"},
+		Headers: []string{"X-Goog-Api-Client"},
+		Fields:  strings.Fields("contents generationConfig safetySettings systemInstruction toolConfig tools"),
+		Tools:   []string{"functionDeclarations", "function_declarations"},
 	},
 	meter.Anthropic: {
-		Kind: meter.Anthropic, Base: "https://api.anthropic.com", Auth: "X-Api-Key",
+		Kind:    meter.Anthropic,
+		Base:    "https://api.anthropic.com",
+		Auth:    "X-Api-Key",
 		Routes:  []route{{"/v1/messages", "messages", false}, {"/v1/messages/count_tokens", "count", true}},
-		Longest: 128_000, Context: 1_000_000, List: "/v1/models", Queries: []string{"beta"},
+		Longest: 128_000,
+		Context: 1_000_000,
+		List:    "/v1/models",
+		Queries: []string{"beta"},
 		Headers: strings.Fields("Anthropic-Version Anthropic-Beta Anthropic-Dangerous-Direct-Browser-Access " +
 			"X-App X-Claude-*"),
 		Fields: strings.Fields("cache_control context_management max_tokens messages metadata model " +
@@ -79,9 +90,15 @@ var apis = map[meter.API]api{
 		Tools: []string{"", "custom", "bash_", "text_editor_", "memory_", "computer_"}, // a tool without a type is run by the client
 	},
 	meter.Responses: {
-		Kind: meter.Responses, Base: openAI, Strip: "/v1", Auth: "Authorization", Scheme: "Bearer ",
+		Kind:    meter.Responses,
+		Base:    openAI,
+		Strip:   "/v1",
+		Auth:    "Authorization",
+		Scheme:  "Bearer ",
 		Routes:  []route{{"/v1/responses", "responses", false}},
-		Longest: 128_000, Context: 1_050_000, List: "/v1/models",
+		Longest: 128_000,
+		Context: 1_050_000,
+		List:    "/v1/models",
 		Headers: strings.Fields("Openai-Beta Originator Version Session-Id Session_id Thread-Id X-Codex-*"),
 		Fields: strings.Fields("background client_metadata include input instructions max_output_tokens " +
 			"max_tool_calls metadata model parallel_tool_calls prompt_cache_key prompt_cache_retention " +
@@ -90,9 +107,15 @@ var apis = map[meter.API]api{
 		Tools: strings.Fields("function custom local_shell namespace"),
 	},
 	meter.Chat: {
-		Kind: meter.Chat, Base: openAI, Strip: "/v1", Auth: "Authorization", Scheme: "Bearer ",
+		Kind:    meter.Chat,
+		Base:    openAI,
+		Strip:   "/v1",
+		Auth:    "Authorization",
+		Scheme:  "Bearer ",
 		Routes:  []route{{"/v1/chat/completions", "chat", false}},
-		Longest: 128_000, Context: 1_050_000, List: "/v1/models",
+		Longest: 128_000,
+		Context: 1_050_000,
+		List:    "/v1/models",
 		Headers: strings.Fields("Openai-Beta Openai-Intent X-Initiator"),
 		Fields: strings.Fields("frequency_penalty function_call functions logit_bias logprobs " +
 			"max_completion_tokens max_tokens messages metadata model n parallel_tool_calls prediction " +

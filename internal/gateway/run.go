@@ -91,8 +91,12 @@ func decode(line []byte, to any) error {
 func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 	p.Dialer.Not = setup.Inside
 	s := &server{
-		Setup: setup, providers: map[string]*provider{}, dialer: p.Dialer, budget: newBudget(setup.Call.Budget),
-		slots: make(chan struct{}, setup.Limits.Concurrent), tunnels: make(chan struct{}, setup.Limits.Tunnels),
+		Setup:     setup,
+		providers: map[string]*provider{},
+		dialer:    p.Dialer,
+		budget:    newBudget(setup.Call.Budget),
+		slots:     make(chan struct{}, setup.Limits.Concurrent),
+		tunnels:   make(chan struct{}, setup.Limits.Tunnels),
 	}
 	s.secrets = append(setup.Proxies.secrets(), string(setup.Call.Token))
 	for _, one := range setup.Providers {
@@ -122,9 +126,14 @@ func (p Process) begin(ctx context.Context, setup Setup) (*server, error) {
 // serve handles requests until the end, and returns its reason.
 func (s *server) serve(ctx context.Context, l net.Listener, input <-chan []byte) error {
 	web := &http.Server{
-		Handler: s, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+		Handler:                      s,
+		ReadHeaderTimeout:            headerTime,
+		IdleTimeout:                  idleTime,
+		MaxHeaderBytes:               maxHeader,
 		WriteTimeout:                 span(s.Limits.ReadMS + s.Limits.RequestMS + s.Limits.WriteMS),
-		DisableGeneralOptionsHandler: true, ErrorLog: log.New(s.journal, "", 0), ConnState: Bounded(s.Limits.Connections),
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     log.New(s.journal, "", 0),
+		ConnState:                    Bounded(s.Limits.Connections),
 	}
 	go func() {
 		if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -117,8 +117,17 @@ const minute = int64(time.Minute / time.Millisecond)
 
 // defaults are the limits that a setup does not set.
 var defaults = Limits{
-	Body: 20 << 20, Bodies: 48 << 20, Answer: 64 << 20, Concurrent: 64, Connections: 1024,
-	HeadersMS: 5 * minute, IdleMS: 5 * minute, RequestMS: 20 * minute, ReadMS: minute, WriteMS: minute, Tunnels: 32,
+	Body:        20 << 20,
+	Bodies:      48 << 20,
+	Answer:      64 << 20,
+	Concurrent:  64,
+	Connections: 1024,
+	HeadersMS:   5 * minute,
+	IdleMS:      5 * minute,
+	RequestMS:   20 * minute,
+	ReadMS:      minute,
+	WriteMS:     minute,
+	Tunnels:     32,
 }
 
 // span returns a limit in milliseconds as a duration.

@@ -155,8 +155,12 @@ func (f Finding) Entries() (all []failedspecs.Entry) {
 		if input == "" {
 			input = "the saved test of this contract, which does not print its input"
 		}
-		all = append(all, failedspecs.Sanitize(failedspecs.Entry{Spec: st.says, Input: input, Observed: st.Observed,
-			Contract: st.Contract}))
+		all = append(all, failedspecs.Sanitize(failedspecs.Entry{
+			Spec:     st.says,
+			Input:    input,
+			Observed: st.Observed,
+			Contract: st.Contract,
+		}))
 	}
 	if len(f.Ended) > 0 {
 		all = append(all, Ended("the requests of the saved tests", f.Ended))

@@ -211,10 +211,16 @@ func (s Suite) vocabulary() vocabulary {
 		w.broken = "an app that answers everything with a fixed line"
 	case helper.KindCommand:
 		w = vocabulary{
-			app: "program", empty: "a program that does nothing and ends with 0", broken: "a program that fails with 1",
-			asks: "does it run abl-cmd app?", none: "the tests never ran the program", answer: "output of the program", answers: "output",
-			never: "the tests never ran the program in this way", otherwise: "the tests ran it only with other input",
-			every: "every run of this differs from the contract: ",
+			app:       "program",
+			empty:     "a program that does nothing and ends with 0",
+			broken:    "a program that fails with 1",
+			asks:      "does it run abl-cmd app?",
+			none:      "the tests never ran the program",
+			answer:    "output of the program",
+			answers:   "output",
+			never:     "the tests never ran the program in this way",
+			otherwise: "the tests ran it only with other input",
+			every:     "every run of this differs from the contract: ",
 		}
 	}
 	return w

@@ -48,8 +48,12 @@ const maxTestLine = 300
 // judge returns the finding on one contract of a suite.
 func judge(claims Claims, s Suite, c Contract) Standing {
 	t := tally(s.Real, c.ID)
-	st := Standing{Contract: c.ID, Suite: s.Name, Finding: audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)},
-		says: c.Says}
+	st := Standing{
+		Contract: c.ID,
+		Suite:    s.Name,
+		Finding:  audit.Finding{Entries: claims.of(c.ID), Under: s.under(c.ID)},
+		says:     c.Says,
+	}
 	seen := s.witnessed(c)
 	st.Witness, st.Unread = seen.exchange, seen.blind
 	if seen.unread != "" {

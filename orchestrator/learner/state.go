@@ -112,8 +112,18 @@ func Fresh() State { return State{Version: version, ID: "learn-" + strings.ToLow
 // Begin returns the state with a new session.
 func (s State) Begin(task, agent, model string, cycles int, now time.Time) State {
 	return State{
-		Version: version, ID: s.ID, Session: s.Session + 1, Task: task, Agent: agent, Model: model, Cycles: cycles,
-		Step: Generate, Cycle: 1, Attempt: 1, Started: now.UTC(), Log: []Cycle{{Number: 1, Agent: agent, Model: model}},
+		Version: version,
+		ID:      s.ID,
+		Session: s.Session + 1,
+		Task:    task,
+		Agent:   agent,
+		Model:   model,
+		Cycles:  cycles,
+		Step:    Generate,
+		Cycle:   1,
+		Attempt: 1,
+		Started: now.UTC(),
+		Log:     []Cycle{{Number: 1, Agent: agent, Model: model}},
 	}
 }
 

@@ -125,7 +125,8 @@ type Reader interface {
 // Program returns an agent that is one command and whose result is its exit code.
 func Program(name string, c Command) Agent {
 	return Agent{
-		Name: name, Image: "tools",
+		Name:      name,
+		Image:     "tools",
 		Command:   func(Call) (Command, error) { return c, nil },
 		NewReader: func(Call) Reader { return unreadable{} },
 	}

@@ -13,7 +13,9 @@ import (
 // claude is Anthropic's Claude Code. Its default model is a full name: for an alias the CLI could
 // request a model that the gateway does not allow.
 var claude = Agent{
-	Name: "claude", Image: "claude", DefaultModel: "claude-sonnet-5-5",
+	Name:         "claude",
+	Image:        "claude",
+	DefaultModel: "claude-sonnet-5-5",
 	Aliases: map[string]string{
 		"sonnet": "claude-sonnet-5-5", "opus": "claude-opus-5-5", "best": "claude-opus-5-5", "haiku": "claude-haiku-5-5",
 		"fable": "claude-fable-5-2", "opusplan": "claude-sonnet-5-5", "default": "", "inherit": "",
@@ -30,21 +32,42 @@ var claude = Agent{
 var claudeLogins = []Provider{
 	{Login: "key", API: "anthropic", KeyVar: "ANTHROPIC_API_KEY", BaseVar: "ANTHROPIC_BASE_URL"},
 	{
-		Login: "token", API: "anthropic", KeyVar: "ANTHROPIC_AUTH_TOKEN", BaseVar: "ANTHROPIC_BASE_URL",
-		Header: "Authorization", Scheme: bearer, NeedsBase: true,
+		Login:     "token",
+		API:       "anthropic",
+		KeyVar:    "ANTHROPIC_AUTH_TOKEN",
+		BaseVar:   "ANTHROPIC_BASE_URL",
+		Header:    "Authorization",
+		Scheme:    bearer,
+		NeedsBase: true,
 	},
 	{
-		Login: "plan", API: "anthropic", KeyVar: "CLAUDE_CODE_OAUTH_TOKEN", BaseVar: "ANTHROPIC_BASE_URL",
-		Header: "Authorization", Scheme: bearer, Plan: true,
+		Login:   "plan",
+		API:     "anthropic",
+		KeyVar:  "CLAUDE_CODE_OAUTH_TOKEN",
+		BaseVar: "ANTHROPIC_BASE_URL",
+		Header:  "Authorization",
+		Scheme:  bearer,
+		Plan:    true,
 	},
 	{
-		Login: "mantle", API: "anthropic", KeyVar: "AWS_BEARER_TOKEN_BEDROCK", BaseVar: "ANTHROPIC_BEDROCK_MANTLE_BASE_URL",
-		Header: "Authorization", Scheme: bearer, Upstream: "https://bedrock-mantle.{region}.api.aws/anthropic", RegionVar: "AWS_REGION",
-		Prefix: "anthropic.", Box: "CLAUDE_CODE_USE_MANTLE=1",
+		Login:     "mantle",
+		API:       "anthropic",
+		KeyVar:    "AWS_BEARER_TOKEN_BEDROCK",
+		BaseVar:   "ANTHROPIC_BEDROCK_MANTLE_BASE_URL",
+		Header:    "Authorization",
+		Scheme:    bearer,
+		Upstream:  "https://bedrock-mantle.{region}.api.aws/anthropic",
+		RegionVar: "AWS_REGION",
+		Prefix:    "anthropic.",
+		Box:       "CLAUDE_CODE_USE_MANTLE=1",
 	},
 	{
-		Login: "foundry", API: "anthropic", KeyVar: "ANTHROPIC_FOUNDRY_API_KEY", BaseVar: "ANTHROPIC_FOUNDRY_BASE_URL",
-		NeedsBase: true, Box: "CLAUDE_CODE_USE_FOUNDRY=1",
+		Login:     "foundry",
+		API:       "anthropic",
+		KeyVar:    "ANTHROPIC_FOUNDRY_API_KEY",
+		BaseVar:   "ANTHROPIC_FOUNDRY_BASE_URL",
+		NeedsBase: true,
+		Box:       "CLAUDE_CODE_USE_FOUNDRY=1",
 	},
 }
 

@@ -13,7 +13,9 @@ import (
 // codex is OpenAI's Codex CLI. This version of the CLI has instructions and tools for the default
 // model. For an unknown model it uses those of another.
 var codex = Agent{
-	Name: "codex", Image: "codex", DefaultModel: "gpt-6.2-sol",
+	Name:          "codex",
+	Image:         "codex",
+	DefaultModel:  "gpt-6.2-sol",
 	Provider:      codexLogins[0],
 	Logins:        codexLogins,
 	MaxCharacters: 1 << 20, // the CLI refuses more
@@ -29,8 +31,13 @@ var codex = Agent{
 var codexLogins = []Provider{
 	{Login: "key", API: "openai-responses", KeyVar: "OPENAI_API_KEY", BaseVar: "OPENAI_BASE_URL"},
 	{
-		Login: "azure", API: "openai-responses", KeyVar: "AZURE_OPENAI_API_KEY", BaseVar: "AZURE_OPENAI_BASE_URL",
-		Header: "Api-Key", Path: "/openai/v1", NeedsBase: true,
+		Login:     "azure",
+		API:       "openai-responses",
+		KeyVar:    "AZURE_OPENAI_API_KEY",
+		BaseVar:   "AZURE_OPENAI_BASE_URL",
+		Header:    "Api-Key",
+		Path:      "/openai/v1",
+		NeedsBase: true,
 	},
 }
 

@@ -15,12 +15,15 @@ func Copilot(api string) Agent {
 	token := key
 	token.Login, token.KeyVar, token.Header, token.Scheme = "token", "COPILOT_PROVIDER_BEARER_TOKEN", "Authorization", bearer
 	return Agent{
-		Name: "copilot", Image: "copilot", DefaultModel: "gpt-6.1-sol", Aliases: map[string]string{"auto": ""},
-		Provider:  key,
-		Logins:    []Provider{key, token},
-		Effort:    openAIEffort,
-		Command:   func(c Call) (Command, error) { return copilotCommand(c, api), nil },
-		NewReader: func(Call) Reader { return &copilotReader{} },
+		Name:         "copilot",
+		Image:        "copilot",
+		DefaultModel: "gpt-6.1-sol",
+		Aliases:      map[string]string{"auto": ""},
+		Provider:     key,
+		Logins:       []Provider{key, token},
+		Effort:       openAIEffort,
+		Command:      func(c Call) (Command, error) { return copilotCommand(c, api), nil },
+		NewReader:    func(Call) Reader { return &copilotReader{} },
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 // second model, at a cost, which model to use. The advice describes refusals of the CLI's tools
 // that no setting disables.
 var gemini = Agent{
-	Name: "gemini", Image: "gemini", DefaultModel: "gemini-3.8-flash",
+	Name:         "gemini",
+	Image:        "gemini",
+	DefaultModel: "gemini-3.8-flash",
 	Aliases: map[string]string{
 		"pro": "gemini-3.1-pro-preview", "gemini-3-pro-preview": "gemini-3.1-pro-preview", "flash": "gemini-3.8-flash",
 		"flash-lite": "gemini-3.5-flash-lite", "auto": "",
@@ -179,7 +181,10 @@ func (r *geminiReader) Result(exit int) Result {
 // candidates. The total includes thoughts and tool prompts, which are not reported separately.
 func geminiCount(t figures) usage.Count {
 	return usage.Count{
-		Input: t.of("input_tokens"), Candidates: t.of("output_tokens"), Cached: t.of("cached"), Total: t.of("total_tokens"),
+		Input:      t.of("input_tokens"),
+		Candidates: t.of("output_tokens"),
+		Cached:     t.of("cached"),
+		Total:      t.of("total_tokens"),
 	}
 }
 

@@ -40,8 +40,14 @@ type Player struct {
 // EndCrash, and for EndHang only when ctx ends.
 func (p *Player) Play(ctx context.Context) int {
 	c := p.Call
-	p.record(Record{Type: RecordInit, Role: c.Role, Phase: c.Phase, Iteration: c.Iteration, Attempt: c.Attempt,
-		Session: c.Session})
+	p.record(Record{
+		Type:      RecordInit,
+		Role:      c.Role,
+		Phase:     c.Phase,
+		Iteration: c.Iteration,
+		Attempt:   c.Attempt,
+		Session:   c.Session,
+	})
 	for i, s := range c.Steps {
 		err := p.step(ctx, s)
 		if ctx.Err() != nil {

@@ -25,9 +25,12 @@ var ErrNoCall = errors.New("the scenario has no entry for this call")
 // Commands of the scenario may access the provider served, which may be zero.
 func Scripted(s Scenario, dir string, served Provider) Agent {
 	return Agent{
-		Name: ScriptedName, Image: "tools", DefaultModel: ScriptedName, Provider: served,
-		Command:   func(c Call) (Command, error) { return s.command(dir, c) },
-		NewReader: func(Call) Reader { return &scriptedReader{name: "the scripted agent"} },
+		Name:         ScriptedName,
+		Image:        "tools",
+		DefaultModel: ScriptedName,
+		Provider:     served,
+		Command:      func(c Call) (Command, error) { return s.command(dir, c) },
+		NewReader:    func(Call) Reader { return &scriptedReader{name: "the scripted agent"} },
 	}
 }
 

@@ -27,8 +27,13 @@ func (a *App) volumes(ctx context.Context, key string, until time.Time, from lay
 	if err != nil || a.Copy != "overlay" {
 		return err
 	}
-	return a.Engine.EnsureVolume(ctx, sandbox.Volume{Name: a.volume("tree"), Labels: labels, Lower: from,
-		Upper: a.volume("scratch"), Image: a.Helper})
+	return a.Engine.EnsureVolume(ctx, sandbox.Volume{
+		Name:   a.volume("tree"),
+		Labels: labels,
+		Lower:  from,
+		Upper:  a.volume("scratch"),
+		Image:  a.Helper,
+	})
 }
 
 func (a *App) boxFor(key string, until time.Time) sandbox.Box {

@@ -61,8 +61,12 @@ func AppRule(p state.Project, id, dir, holder string, copied bool) Rule {
 		absent:   append(unseen(roles.Builder, p), "/workspace/specs", filepath.Join(p.Root, ".abl/specs")),
 		mounts: []sandbox.Mount{
 			{What: sandbox.Tree, Source: tree, Target: "/workspace/src"},
-			{What: sandbox.Empty, Source: filepath.Join(p.Root, ".abl/logs/calls/.empty"), Target: "/workspace/src/.git",
-				ReadOnly: true},
+			{
+				What:     sandbox.Empty,
+				Source:   filepath.Join(p.Root, ".abl/logs/calls/.empty"),
+				Target:   "/workspace/src/.git",
+				ReadOnly: true,
+			},
 			{What: sandbox.CallIn, Source: filepath.Join(dir, "in"), Target: "/abl/in", ReadOnly: true},
 			{What: sandbox.CallOut, Source: filepath.Join(dir, "events"), Target: "/abl/out/events"},
 			{What: sandbox.CallOut, Source: filepath.Join(dir, "app.log"), Target: "/abl/out/app.log"},
@@ -74,7 +78,9 @@ func AppRule(p state.Project, id, dir, holder string, copied bool) Rule {
 // a proxy the tests are on the app's network.
 func ReplayRule(p state.Project, id, dir, name, holder string, proxied bool) Rule {
 	rules := Rule{
-		id: id, holder: holder, absent: unseen(roles.Verifier, p),
+		id:     id,
+		holder: holder,
+		absent: unseen(roles.Verifier, p),
 		mounts: append(callMounts(dir), scratch(id, name)),
 	}
 	if !proxied {

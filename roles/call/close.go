@@ -214,8 +214,13 @@ func (e ending) decide() (outcome.Outcome, roles.Evidence) {
 	case (silent || slow) && fault.Class == "":
 		return by(roles.ByGateway, outcome.Unavailable, "the provider did not answer its last request")
 	case fault.Class != "" && !outOfMemory:
-		return fault.Class, roles.Evidence{From: roles.ByGateway, What: fault.What, Back: fault.Back, Paid: fault.Paid,
-			Grown: fault.Grown}
+		return fault.Class, roles.Evidence{
+			From:  roles.ByGateway,
+			What:  fault.What,
+			Back:  fault.Back,
+			Paid:  fault.Paid,
+			Grown: fault.Grown,
+		}
 	case e.said.Finished && e.passed.Unfinished:
 		return by(roles.ByGateway, outcome.Failed, "%s", cmp.Or(fault.What, "abl's gateway refused the agent's last request"))
 	case e.unproven() != "":

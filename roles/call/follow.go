@@ -66,8 +66,17 @@ func (r *Runner) follow(ctx context.Context, j Job, rec roles.Record, intent rol
 	if err != nil {
 		return err
 	}
-	ending := ending{exit: exit, stopped: why, last: end, said: res, passed: passed, job: j, timeout: r.Timeout,
-		idle: r.Idle, output: r.Output}
+	ending := ending{
+		exit:    exit,
+		stopped: why,
+		last:    end,
+		said:    res,
+		passed:  passed,
+		job:     j,
+		timeout: r.Timeout,
+		idle:    r.Idle,
+		output:  r.Output,
+	}
 	if why.Class == "" {
 		if ending.lost, err = r.findLoss(uncancelled, j, res.Finished); err != nil {
 			return err
@@ -101,8 +110,12 @@ func (r *Runner) watch(ctx context.Context, j Job, rec roles.Record, t *roles.Ta
 	tick, wall := time.NewTicker(roles.PollInterval), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
-	idle := &idleTimer{limit: r.Idle, last: time.Now(), at: time.Now(),
-		load: func() *sandbox.Load { return r.load(tidy, j) }}
+	idle := &idleTimer{
+		limit: r.Idle,
+		last:  time.Now(),
+		at:    time.Now(),
+		load:  func() *sandbox.Load { return r.load(tidy, j) },
+	}
 	stopping, err := r.stopNoted(tidy, j, rec)
 	if err != nil {
 		return sandbox.Exit{}, err

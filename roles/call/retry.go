@@ -120,8 +120,14 @@ func Wait(was *state.Outage, end outcome.Fault, w Policy) (*state.Outage, error)
 		if w.Bound == "" && w.Budget > 0 {
 			w.Bound = fmt.Sprintf("loop.outage_budget is %s", w.Budget)
 		}
-		return nil, Unavailable{Class: end.Class, Why: end.What, Waited: used, Next: wait, Bound: w.Bound,
-			Back: w.Now.Add(wait)}
+		return nil, Unavailable{
+			Class:  end.Class,
+			Why:    end.What,
+			Waited: used,
+			Next:   wait,
+			Bound:  w.Bound,
+			Back:   w.Now.Add(wait),
+		}
 	}
 	o.WaitMS, o.Until = wait.Milliseconds(), w.Now.Add(wait).UTC()
 	o.UsedMS += o.WaitMS

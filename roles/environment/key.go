@@ -38,8 +38,13 @@ func (s Agents) keyCommand(name string) *keyCommand {
 	if own.KeyCommand == "" {
 		return nil
 	}
-	k := &keyCommand{name: "agents." + name + ".key_command", shell: own.KeyCommand, dir: s.Root, every: keyEvery,
-		limit: keyTime}
+	k := &keyCommand{
+		name:  "agents." + name + ".key_command",
+		shell: own.KeyCommand,
+		dir:   s.Root,
+		every: keyEvery,
+		limit: keyTime,
+	}
 	if own.KeyEvery > 0 {
 		k.every = time.Duration(own.KeyEvery)
 	}

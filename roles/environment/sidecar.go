@@ -149,8 +149,13 @@ func (s sidecar) feed(ctx context.Context, order any) error {
 
 func (s sidecar) box() sandbox.Box {
 	return sandbox.Box{
-		Name: s.Name, Image: s.Image, User: gatewayUser, Argv: []string{helper.Bin + "/" +
-			helper.Gateway}, Stdin: true, Labels: s.Labels,
+		Name:  s.Name,
+		Image: s.Image,
+		User:  gatewayUser,
+		Argv: []string{helper.Bin + "/" +
+			helper.Gateway},
+		Stdin:  true,
+		Labels: s.Labels,
 		Reach: sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: s.Inside, Aliases: []string{helper.GatewayAlias}},
 			s.Way}, Resolve: true},
 		Limits: sandbox.Limits{Memory: 256 << 20, CPUs: 2, Pids: 64, OpenFile: 4096, FileSize: 1 << 20},

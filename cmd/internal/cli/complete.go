@@ -104,9 +104,12 @@ complete -c NAME -a '(__NAME_complete)'
 func Completion(name string) Command {
 	scripts := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
 	return Command{
-		Name: "completion", Group: Upkeep, Usage: "print the completion script of a shell",
-		Args: "bash|zsh|fish", Values: []string{"bash", "zsh", "fish"},
-		Long: "The script completes commands, flags and their values. Load it in the startup\nfile of your shell.",
+		Name:   "completion",
+		Group:  Upkeep,
+		Usage:  "print the completion script of a shell",
+		Args:   "bash|zsh|fish",
+		Values: []string{"bash", "zsh", "fish"},
+		Long:   "The script completes commands, flags and their values. Load it in the startup\nfile of your shell.",
 		Examples: "source <(" + name + " completion bash)\n" + name + " completion fish > ~/.config/fish/completions/" +
 			name + ".fish",
 		Run: func(_ context.Context, in *Input) error {

@@ -44,8 +44,15 @@ func input(app *App, stdin io.Reader, stdout, stderr io.Writer) *Input {
 	o := redact.NewSanitizer(os.Environ())
 	stdout, stderr = redact.ForRunner(stdout), redact.ForRunner(stderr)
 	r := &result{to: stdout}
-	in := &Input{Stdin: stdin, Stdout: o.Voice(r), Stderr: o.Voice(stderr), Safe: o, Result: r, app: app.Name,
-		program: app}
+	in := &Input{
+		Stdin:   stdin,
+		Stdout:  o.Voice(r),
+		Stderr:  o.Voice(stderr),
+		Safe:    o,
+		Result:  r,
+		app:     app.Name,
+		program: app,
+	}
 	in.Bare.Stdout, in.Bare.Stderr = stdout, stderr
 	return in
 }

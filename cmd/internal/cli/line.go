@@ -115,8 +115,13 @@ func (l line) run(ctx context.Context, app *App, in *Input) (err error) {
 		return err
 	}
 	u := &urfave.App{
-		Name: app.Name, Flags: flags(l.at.Flags), HideHelp: true, HideVersion: true,
-		Reader: in.Stdin, Writer: in.Stdout, ErrWriter: in.Stderr,
+		Name:        app.Name,
+		Flags:       flags(l.at.Flags),
+		HideHelp:    true,
+		HideVersion: true,
+		Reader:      in.Stdin,
+		Writer:      in.Stdout,
+		ErrWriter:   in.Stderr,
 		// Without a date the library reads the program's file, and by default it exits on an error.
 		Compiled:       time.Unix(0, 1),
 		ExitErrHandler: func(*urfave.Context, error) {},

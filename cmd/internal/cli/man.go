@@ -11,7 +11,9 @@ import (
 // Manual returns the command that prints the manual page: the help of all commands on one page.
 func Manual() Command {
 	return Command{
-		Name: "man", Group: Upkeep, Usage: "print the manual page",
+		Name:     "man",
+		Group:    Upkeep,
+		Usage:    "print the manual page",
 		Long:     "The page has every command that help shows, for man and mandoc to render.",
 		Examples: "abl man | man -l -\nabl man > ~/.local/share/man/man1/abl.1",
 		Run: func(_ context.Context, in *Input) error {

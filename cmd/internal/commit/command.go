@@ -27,7 +27,10 @@ func Command(name string) cli.Command {
 		self, aliases = "abl "+name, []string{"commit"}
 	}
 	return cli.Command{
-		Name: name, Aliases: aliases, Group: cli.Running, Usage: "change code with one model call, a build and a few repairs",
+		Name:    name,
+		Aliases: aliases,
+		Group:   cli.Running,
+		Usage:   "change code with one model call, a build and a few repairs",
 		Long: `Reads agent-config/query.txt and agent-config/codeRollup.txt and asks a model for the
 change. It checks the whole answer, applies it and runs build.sh. If the build fails, it
 asks the model to repair it. git status and git diff show the changes; logs/ has the
@@ -87,19 +90,29 @@ func models() (names []string) {
 func flags() []cli.Flag {
 	return []cli.Flag{
 		{
-			Name: "model", Value: "NAME", Default: model.Default(), Values: models(), Open: true,
-			Usage: "model to use; agent-config/models lists others",
+			Name:    "model",
+			Value:   "NAME",
+			Default: model.Default(),
+			Values:  models(),
+			Open:    true,
+			Usage:   "model to use; agent-config/models lists others",
 		},
 		{Name: "consistency-check", Also: "consistency cc", Usage: "report contradictions and change nothing; also --consistency and --cc"},
 		{Name: "dry-run", Usage: "ask once and show the changes; write only logs"},
 		{Name: "max-repairs", Value: "N", Usage: "maximum of repairs by the model (default 3; v1: 7)"},
 		{
-			Name: "on-parse-error", Value: "WHAT", Default: "repair", Values: []string{"repair", "abort"},
-			Usage: "what to do with an invalid answer",
+			Name:    "on-parse-error",
+			Value:   "WHAT",
+			Default: "repair",
+			Values:  []string{"repair", "abort"},
+			Usage:   "what to do with an invalid answer",
 		},
 		{
-			Name: "build-on", Value: "WHERE", Default: "host", Values: []string{"host", "container"},
-			Usage: "where build.sh runs",
+			Name:    "build-on",
+			Value:   "WHERE",
+			Default: "host",
+			Values:  []string{"host", "container"},
+			Usage:   "where build.sh runs",
 		},
 		{Name: "build-timeout", Value: "TIME", Default: "1h", Usage: "stop the build after TIME and count it as failed"},
 		{Name: "timeout", Value: "TIME", Default: "20m", Usage: "time limit for one answer of the provider"},
@@ -108,9 +121,12 @@ func flags() []cli.Flag {
 		{Name: "print-protected", Usage: "print the paths that no answer may touch, and stop"},
 		{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "parent folder for the logs of this run"},
 		{
-			Name: "protocol", Value: "NAME", Default: codecommit.V2, Env: "CODE_COMMIT_PROTOCOL",
-			Values: []string{codecommit.V1, codecommit.V2},
-			Usage:  "v1 is for earlier projects: query.txt and four kinds of fences",
+			Name:    "protocol",
+			Value:   "NAME",
+			Default: codecommit.V2,
+			Env:     "CODE_COMMIT_PROTOCOL",
+			Values:  []string{codecommit.V1, codecommit.V2},
+			Usage:   "v1 is for earlier projects: query.txt and four kinds of fences",
 		},
 		{Name: "json", Usage: "print one JSON document (docs/json.md)"},
 	}
@@ -153,16 +169,23 @@ func Main(ctx context.Context, version string, args []string, stdin io.Reader, s
 	root := Command("")
 	root.Subs = append(root.Subs, cli.Completion("code-commit"))
 	return cli.Main(ctx, cli.App{
-		Name: "code-commit", Version: version, Usage: root.Usage,
-		Flags: []cli.Flag{{Name: "project", Short: "C", Value: "DIR",
-			Usage: "use the project in DIR (default: the current directory)"}, trust.Flag},
+		Name:    "code-commit",
+		Version: version,
+		Usage:   root.Usage,
+		Flags: []cli.Flag{{
+			Name:  "project",
+			Short: "C",
+			Value: "DIR",
+			Usage: "use the project in DIR (default: the current directory)",
+		}, trust.Flag},
 		Root: &root,
 	}, args, stdin, stdout, stderr)
 }
 
 func initCommand(self string) cli.Command {
 	return cli.Command{
-		Name: "init", Usage: "create the files that a run reads",
+		Name:  "init",
+		Usage: "create the files that a run reads",
 		Long: `Creates agent-config/ with a query to fill in and a text about the project's structure,
 a build.sh that fails until you complete it, and a codeRollup.sh that collects the code.
 Adds lines to .gitignore for agent-config, logs and .env. It never overwrites files.`,
@@ -203,7 +226,8 @@ func initialise(_ context.Context, s *session) error {
 
 func cleanCommand(self string) cli.Command {
 	return cli.Command{
-		Name: "clean", Usage: "clean up after a killed run",
+		Name:  "clean",
+		Usage: "clean up after a killed run",
 		Long: `Undoes partial changes, removes temporary files, and removes the containers, volumes and
 networks of this project's builds from the engine. The next run does so too. It never
 touches logs and the ledger.`,

@@ -285,6 +285,11 @@ func kept(err error, logs string) error {
 	if logs == "" || code == exit.Passed || code == exit.Bug || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &exit.Error{Code: code, What: err.Error(), Safe: "questions and answers are in " + logs, Do: exit.Hint(err),
-		Err: err}
+	return &exit.Error{
+		Code: code,
+		What: err.Error(),
+		Safe: "questions and answers are in " + logs,
+		Do:   exit.Hint(err),
+		Err:  err,
+	}
 }

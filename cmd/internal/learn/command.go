@@ -32,8 +32,11 @@ func Command() cli.Command { return command(openPlace) }
 
 func command(open opener) cli.Command {
 	return cli.Command{
-		Name: "learn", Aliases: []string{"agent-learner"}, Group: cli.Running, Args: "[TASK]",
-		Usage: "let an agent solve a task in cycles and learn from each",
+		Name:    "learn",
+		Aliases: []string{"agent-learner"},
+		Group:   cli.Running,
+		Args:    "[TASK]",
+		Usage:   "let an agent solve a task in cycles and learn from each",
 		Long: `In each cycle an agent writes a program and abl starts it. Then the agent writes a
 review, lessons, mistakes and a better prompt, which the next cycle uses.
 
@@ -46,12 +49,21 @@ terminal, or with --repl, agent-learner asks for tasks.`,
 		Examples: "abl learn \"a web server that tells the time\" --agent gemini\nabl learn --repl",
 		Flags: slices.Concat([]cli.Flag{
 			{
-				Name: "agent", Short: "a", Value: "NAME", Values: agent.Names(), Open: true,
-				Usage: "agent to use (default: the Builder's, docs/agents.md)",
+				Name:   "agent",
+				Short:  "a",
+				Value:  "NAME",
+				Values: agent.Names(),
+				Open:   true,
+				Usage:  "agent to use (default: the Builder's, docs/agents.md)",
 			},
 			{Name: "model", Short: "m", Value: "NAME", Usage: "model to use (default: as in a phase)"},
-			{Name: "cycles", Short: "c", Value: "N", Default: fmt.Sprint(learner.DefaultCycles),
-				Usage: "learning cycles, 1 to 10"},
+			{
+				Name:    "cycles",
+				Short:   "c",
+				Value:   "N",
+				Default: fmt.Sprint(learner.DefaultCycles),
+				Usage:   "learning cycles, 1 to 10",
+			},
 			{Name: "repl", Usage: "read one task after another"},
 			{Name: "scenario", Value: "FILE", Usage: "script of the scripted agent, which needs no model"},
 			{Name: "json", Usage: "print one JSON document at the end (docs/json.md)"},
@@ -90,8 +102,14 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 	s, err := w.learn(ctx, in.Args[0])
 	if in.Bool("json") && s.Session > 0 {
 		err = cmp.Or(err, in.JSON(sessionReport{
-			Project: w.home.Rel(w.home.Root), Task: s.Task, Agent: s.Agent, Model: s.Model, Session: s.Session,
-			Done: s.Step == learner.Done, Best: s.Best(), Cycles: s.Log,
+			Project: w.home.Rel(w.home.Root),
+			Task:    s.Task,
+			Agent:   s.Agent,
+			Model:   s.Model,
+			Session: s.Session,
+			Done:    s.Step == learner.Done,
+			Best:    s.Best(),
+			Cycles:  s.Log,
 		}))
 	}
 	return err
@@ -126,7 +144,9 @@ type sessionReport struct {
 
 func cleanCommand() cli.Command {
 	return cli.Command{
-		Name: "clean", Group: cli.Upkeep, Usage: "remove the containers and networks of sessions",
+		Name:  "clean",
+		Group: cli.Upkeep,
+		Usage: "remove the containers and networks of sessions",
 		Long: `Removes the containers, volumes and networks of the projects in solutions/ from the
 engine, except those of a project that a run works on. It never touches programs and
 lessons.`,
@@ -191,14 +211,21 @@ func cleanOne(ctx context.Context, here string, h learner.Home, eng environment.
 
 func debugCommand() cli.Command {
 	return cli.Command{
-		Name: "debug", Group: cli.Upkeep, Usage: "show how the learner parses files",
+		Name:  "debug",
+		Group: cli.Upkeep,
+		Usage: "show how the learner parses files",
 		Subs: []cli.Command{{
-			Name: "parse", Args: "review|learnings|mistakes FILE", Values: []string{"review", "learnings", "mistakes"},
-			Usage: "parse a file as the answer of an agent",
-			Flags: []cli.Flag{cli.JSONFlag()}, Run: debugParse,
+			Name:   "parse",
+			Args:   "review|learnings|mistakes FILE",
+			Values: []string{"review", "learnings", "mistakes"},
+			Usage:  "parse a file as the answer of an agent",
+			Flags:  []cli.Flag{cli.JSONFlag()},
+			Run:    debugParse,
 		}, {
-			Name: "prompts", Args: "PROMPTS.md ANSWER", Usage: "print prompts.md after an answer with an improved prompt",
-			Run: debugPrompts,
+			Name:  "prompts",
+			Args:  "PROMPTS.md ANSWER",
+			Usage: "print prompts.md after an answer with an improved prompt",
+			Run:   debugPrompts,
 		}},
 	}
 }

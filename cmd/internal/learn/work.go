@@ -149,7 +149,10 @@ func (w *work) learn(ctx context.Context, task string) (s learner.State, err err
 func (w *work) play(ctx context.Context, s learner.State) (learner.State, error) {
 	budget := time.Duration(w.conf.Loop.OutageBudget)
 	x := &learner.Session{
-		Home: w.home, Tell: w.tell.show, Clean: w.in.Safe.Whole, Sleep: call.Sleep,
+		Home:  w.home,
+		Tell:  w.tell.show,
+		Clean: w.in.Safe.Whole,
+		Sleep: call.Sleep,
 		Policy: func() call.Policy {
 			return call.Policy{Now: time.Now(), Jitter: rand.Float64(), Budget: budget}
 		},
@@ -199,7 +202,12 @@ func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State
 	}
 	enter := func(cycle int, o roles.Outcome) error { return book.Append(orchestrator.Rows(s.Session, cycle, o)) }
 	c := &learner.Containers{
-		Env: env, Agent: w.player.Agent, Model: w.model(), Effort: w.player.Efforts[0], Out: w.tell, Enter: enter,
+		Env:    env,
+		Agent:  w.player.Agent,
+		Model:  w.model(),
+		Effort: w.player.Efforts[0],
+		Out:    w.tell,
+		Enter:  enter,
 	}
 	closed := func(why error) {
 		account.TellSpent()
@@ -230,7 +238,10 @@ func (w *work) prepare(
 	ctx context.Context, c *learner.Containers, access environment.Access,
 ) (hosts []string, err error) {
 	of, want := w.conf.Directories, images.Want{
-		Agent: c.Agent.Image, Version: c.Agent.Version, NPM: c.Agent.NPM, Toolchain: w.conf.Toolchain,
+		Agent:     c.Agent.Image,
+		Version:   c.Agent.Version,
+		NPM:       c.Agent.NPM,
+		Toolchain: w.conf.Toolchain,
 	}
 	want.Dockerfile, err = environment.Dockerfile(w.root, w.conf.Images.Builder.Dockerfile,
 		environment.Path(w.root, of.Src), environment.Path(w.root, of.Tests), filepath.Join(w.here, learner.Folder))

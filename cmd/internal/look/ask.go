@@ -25,7 +25,9 @@ import (
 // CheckCommand returns `abl check`.
 func CheckCommand() cli.Command {
 	return cli.Command{
-		Name: "check", Group: cli.Looking, Usage: "have a model compare the specs and the source",
+		Name:  "check",
+		Group: cli.Looking,
+		Usage: "have a model compare the specs and the source",
 		Long: `Sends the project's description, its specs and its source to a model. The model writes
 a report in five sections: contradictions in the specs, differences between source and
 specs, mistakes in each, and other remarks.
@@ -100,7 +102,9 @@ func draftCommand() cli.Command {
 	var o draftOptions
 	write := cli.Flag{Name: "write", To: &o.write, Usage: "replace the file with the proposal if it has no errors"}
 	return cli.Command{
-		Name: "draft", Args: "FILE", Usage: "have a model propose contracts for a spec written as prose",
+		Name:  "draft",
+		Args:  "FILE",
+		Usage: "have a model propose contracts for a spec written as prose",
 		Long: `Sends one spec of the project to a model. Prints the model's proposal as a diff, with
 the findings of abl spec lint. Without --write the file is not changed. Read each
 contract before you run the phase: the model may have misunderstood you.`,

@@ -27,14 +27,21 @@ func CostsCommand() cli.Command {
 		groupings = append(groupings, string(w))
 	}
 	return cli.Command{
-		Name: "costs", Group: cli.Looking, Usage: "add up the tokens and dollars of every call",
+		Name:  "costs",
+		Group: cli.Looking,
+		Usage: "add up the tokens and dollars of every call",
 		Long: `Adds up .abl/logs/tokens.csv, in tokens and at list prices (docs/costs.md). A question
 mark means that a call did not report the number, or has no price. A missing number is
 never counted as zero.`,
 		Examples: "abl costs\nabl costs --by model\nabl costs --json\nabl costs --csv > costs.csv",
 		Flags: []cli.Flag{
-			{Name: "by", To: &o.by, Value: "WHAT", Values: groupings,
-				Usage: "group by one of these (default: tables by phase, role and model)"},
+			{
+				Name:   "by",
+				To:     &o.by,
+				Value:  "WHAT",
+				Values: groupings,
+				Usage:  "group by one of these (default: tables by phase, role and model)",
+			},
 			cli.JSONFlag(),
 			{Name: "csv", To: &o.csv, Usage: "print the rows as CSV"},
 		},

@@ -25,9 +25,12 @@ import (
 func LogsCommand() cli.Command {
 	var l logs
 	return cli.Command{
-		Name: "logs", Group: cli.Looking, Args: "[builder|verifier|app|CALL]",
-		Values: []string{"builder", "verifier", "app"}, Open: true,
-		Usage: "show the transcript of a call; without an argument, list the calls",
+		Name:   "logs",
+		Group:  cli.Looking,
+		Args:   "[builder|verifier|app|CALL]",
+		Values: []string{"builder", "verifier", "app"},
+		Open:   true,
+		Usage:  "show the transcript of a call; without an argument, list the calls",
 		Long: `Without an argument, lists the calls with their round, iteration and end. With CALL, a
 name from that list, shows the call: what the agent said, each tool that it used, and the
 first lines of each result, or its requests to the model if it printed nothing. With a role,

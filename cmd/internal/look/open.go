@@ -26,7 +26,10 @@ type openOptions struct {
 func OpenCommand() cli.Command {
 	var o openOptions
 	return cli.Command{
-		Name: "open", Group: cli.Looking, Args: "[N]", Usage: "run the app that a phase built, until Ctrl-C",
+		Name:  "open",
+		Group: cli.Looking,
+		Args:  "[N]",
+		Usage: "run the app that a phase built, until Ctrl-C",
 		Long: `Starts the app from a temporary copy of phase N's source, with its services, and makes
 it available at 127.0.0.1. It can reach no more than in a phase, and Ctrl-C ends it and
 deletes its data. Without N, abl takes the last phase before the first that has not
@@ -109,13 +112,20 @@ func showDiff(in *cli.Input, w io.Writer, path string, text git.Texts, colours b
 func ShellCommand() cli.Command {
 	var n int
 	return cli.Command{
-		Name: "shell", Group: cli.Running, Args: "builder|verifier", Values: []string{"builder", "verifier"},
-		Usage: "open a shell in a role's container, without a key",
+		Name:   "shell",
+		Group:  cli.Running,
+		Args:   "builder|verifier",
+		Values: []string{"builder", "verifier"},
+		Usage:  "open a shell in a role's container, without a key",
 		Long: `Opens a shell in a container that can see and reach exactly what the role's container
 can: its workspace, the specs, abl-cmd. For the verifier, abl also starts the app. The
 container has no key.`,
-		Flags: slices.Concat([]cli.Flag{{Name: "phase", To: &n, Value: "N",
-			Usage: "as in this phase (default: the next one)"}}, cli.EnvironmentFlags()),
+		Flags: slices.Concat([]cli.Flag{{
+			Name:  "phase",
+			To:    &n,
+			Value: "N",
+			Usage: "as in this phase (default: the next one)",
+		}}, cli.EnvironmentFlags()),
 		Run: project.Opened(func(ctx context.Context, s *project.Project) error {
 			return runShell(ctx, s, n)
 		}),

@@ -24,7 +24,10 @@ type reportOptions struct {
 func ReportCommand() cli.Command {
 	var o reportOptions
 	return cli.Command{
-		Name: "report", Group: cli.Looking, Args: "[N] [FILE]", Usage: "show the evidence for each verdict",
+		Name:  "report",
+		Group: cli.Looking,
+		Args:  "[N] [FILE]",
+		Usage: "show the evidence for each verdict",
 		Long: `Shows the audit record of phase N: verdict, contracts, results of abl's replays, the
 altered responses that the tests detect, the hashes of specs, commits and images, the
 proof of the boundary, and the phase's cost, time and changes. Without N, shows one line

@@ -28,10 +28,14 @@ import (
 func SpecCommand() cli.Command {
 	var strict, explain bool
 	return cli.Command{
-		Name: "spec", Group: cli.Looking, Usage: "check the specs, and show the result of each contract",
+		Name:  "spec",
+		Group: cli.Looking,
+		Usage: "check the specs, and show the result of each contract",
 		Subs: []cli.Command{
 			{
-				Name: "lint", Args: "[N]", Usage: "find vague, missing, duplicate and contradictory contracts",
+				Name:  "lint",
+				Args:  "[N]",
+				Usage: "find vague, missing, duplicate and contradictory contracts",
 				Long: `Checks the specs of all phases, or of phase N. An error stops a phase before it costs
 anything, a warning does not. docs/specs.md explains the codes.`,
 				Examples: "abl spec lint\nabl spec lint 2 --json",
@@ -42,7 +46,8 @@ anything, a warning does not. docs/specs.md explains the codes.`,
 			},
 			draftCommand(),
 			{
-				Name: "list", Usage: "show every contract, its id and its last result in each phase",
+				Name:  "list",
+				Usage: "show every contract, its id and its last result in each phase",
 				Long: `With --explain it shows how abl reads each contract: the request, the statuses, the
 parts of the response that abl compares, and the values that may be anything. The tests
 must send that request and get that response (docs/evidence.md). Only the Verifier's
@@ -127,8 +132,13 @@ func lint(s *project.Project, set spec.Set, only int) (lintReport, error) {
 	for n, how := range orchestrator.Drift(f, set) {
 		// The drift of an earlier phase also stops this one.
 		if this, _ := set.Phase(n); only == 0 || n <= only {
-			p := problem(s, spec.Problem{File: this.File, Phase: this.Number, Code: "drift", Text: how.Error(),
-				Hint: exit.Hint(how)})
+			p := problem(s, spec.Problem{
+				File:  this.File,
+				Phase: this.Number,
+				Code:  "drift",
+				Text:  how.Error(),
+				Hint:  exit.Hint(how),
+			})
 			if errors.As(how, new(orchestrator.Frozen)) {
 				p.Level = "error"
 			}
@@ -141,8 +151,14 @@ func lint(s *project.Project, set spec.Set, only int) (lintReport, error) {
 
 func problem(s *project.Project, p spec.Problem) lintProblem {
 	f := lintProblem{
-		Code: p.Code, Level: "warning", File: s.Paths.Rel(p.File), Line: p.Line, Phase: p.Phase,
-		Contract: p.Contract, Text: p.Text, Suggestion: p.Hint,
+		Code:       p.Code,
+		Level:      "warning",
+		File:       s.Paths.Rel(p.File),
+		Line:       p.Line,
+		Phase:      p.Phase,
+		Contract:   p.Contract,
+		Text:       p.Text,
+		Suggestion: p.Hint,
 	}
 	if p.Stops() {
 		f.Level = "error"

@@ -75,7 +75,9 @@ type running struct {
 func StatusCommand() cli.Command {
 	var watch bool
 	return cli.Command{
-		Name: "status", Group: cli.Looking, Usage: "show the status of every phase",
+		Name:  "status",
+		Group: cli.Looking,
+		Usage: "show the status of every phase",
 		Long: `Shows each phase with the tokens and dollars of the calls that ended, the current work,
 and the next command. A question mark marks an unknown number. A phase that was stopped
 before its verdict is paused: abl phase N resumes it.`,
@@ -309,8 +311,14 @@ func (r *running) count(used *roles.Used) {
 func statusOf(p state.Phase, specs spec.Set, n int, problems []spec.Problem) phaseStatus {
 	this, sound := specs.Phase(n)
 	st := phaseStatus{
-		Phase: n, Title: this.Title, Contracts: len(this.Contracts), Status: string(p.Status),
-		Iteration: p.Iteration, Round: p.Round, Verdict: p.LastVerdict, Ended: p.Ended,
+		Phase:     n,
+		Title:     this.Title,
+		Contracts: len(this.Contracts),
+		Status:    string(p.Status),
+		Iteration: p.Iteration,
+		Round:     p.Round,
+		Verdict:   p.LastVerdict,
+		Ended:     p.Ended,
 	}
 	for _, e := range p.Failed {
 		st.Failed = append(st.Failed, e.Spec)

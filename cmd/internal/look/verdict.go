@@ -32,7 +32,9 @@ type ruling struct {
 // VerdictCommand returns `abl verdict`.
 func VerdictCommand() cli.Command {
 	return cli.Command{
-		Name: "verdict", Group: cli.Looking, Args: "FILE|DIR",
+		Name:  "verdict",
+		Group: cli.Looking,
+		Args:  "FILE|DIR",
 		Usage: "show how abl reads a failed_specs.md",
 		Long: `Reads a failed_specs.md as a phase does: the file itself, or the one in a Verifier's
 workspace or in a project. Shows its entries, its errors, and the part that would reach

@@ -58,6 +58,11 @@ func addSection(project fs.FS) (Op, error) {
 		added = strings.ReplaceAll("\n\n"+added, "\n", "\r\n")
 		text = strings.TrimRight(text, "\r\n")
 	}
-	return Op{Kind: Add, Path: agentsFile, Data: []byte(text + added), Lines: strings.Split(strings.TrimSpace(section),
-		"\n")}, nil
+	return Op{
+		Kind: Add,
+		Path: agentsFile,
+		Data: []byte(text + added),
+		Lines: strings.Split(strings.TrimSpace(section),
+			"\n"),
+	}, nil
 }

@@ -131,8 +131,13 @@ func (b *boundaries) recall(s *project.Project) error {
 			s.In.Warn(err)
 		}
 		for _, p := range proofs {
-			b.Calls = append(b.Calls, callProof{Box: p.Box, At: p.At, Checks: len(p.Made) + len(p.Inside), Failed: p.Failed,
-				Weak: p.Weak})
+			b.Calls = append(b.Calls, callProof{
+				Box:    p.Box,
+				At:     p.At,
+				Checks: len(p.Made) + len(p.Inside),
+				Failed: p.Failed,
+				Weak:   p.Weak,
+			})
 		}
 	}
 	return nil

@@ -21,7 +21,10 @@ import (
 // ConfigCommand returns `abl config`.
 func ConfigCommand() cli.Command {
 	return cli.Command{
-		Name: "config", Group: cli.Looking, Args: "[KEY]", Usage: "print the settings, or change one",
+		Name:  "config",
+		Group: cli.Looking,
+		Args:  "[KEY]",
+		Usage: "print the settings, or change one",
 		Long: `Prints every setting with its value and where the value comes from. With KEY, prints the
 value only; with the beginning of a key, such as limits, the settings below it.
 
@@ -32,7 +35,9 @@ each setting.`,
 		Flags:    []cli.Flag{cli.JSONFlag()},
 		Run:      project.Looking(runConfig),
 		Subs: []cli.Command{{
-			Name: "set", Args: "KEY VALUE", Usage: "change a setting in .abl/config.yaml",
+			Name:  "set",
+			Args:  "KEY VALUE",
+			Usage: "change a setting in .abl/config.yaml",
 			Long: `Changes the line of KEY, or adds one, and keeps all other lines. It refuses a value that
 abl would refuse in the file. Commas separate the items of a list.`,
 			Examples: "abl config set limits.memory 8g\nabl config set models.builder gemini-3.8-flash",

@@ -28,7 +28,9 @@ import (
 // DoctorCommand returns `abl doctor`.
 func DoctorCommand() cli.Command {
 	return cli.Command{
-		Name: "doctor", Group: cli.Starting, Usage: "check engine, images, keys and project",
+		Name:  "doctor",
+		Group: cli.Starting,
+		Usage: "check engine, images, keys and project",
 		Long: `Checks everything that a phase needs, and changes nothing. Outside a project it checks
 only the machine.
 

@@ -22,7 +22,9 @@ import (
 // GuideCommand returns `abl guide`.
 func GuideCommand() cli.Command {
 	return cli.Command{
-		Name: "guide", Group: cli.Starting, Usage: "print a guide for a coding agent that sets abl up here",
+		Name:  "guide",
+		Group: cli.Starting,
+		Usage: "print a guide for a coding agent that sets abl up here",
 		Long: `Prints one page for a coding agent that helps you with abl: how to fill in
 .abl/config.yaml, .abl/project.md and the specs, the rules of abl spec lint, and what
 abl finds in this repository. It reads files and runs nothing. abl init --skill writes

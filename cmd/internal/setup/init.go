@@ -27,7 +27,9 @@ func InitCommand() cli.Command {
 	var asked scaffold.Plan
 	var scheduler string
 	return cli.Command{
-		Name: "init", Group: cli.Starting, Usage: "make this directory a project",
+		Name:  "init",
+		Group: cli.Starting,
+		Usage: "make this directory a project",
 		Long: `Writes .abl/ with a configuration and an example spec, prompts/ and .env.example, and
 adds lines to .gitignore. It never overwrites files and is safe to run again. --kind is
 the exception: it changes app.kind in an existing config.yaml.
@@ -43,18 +45,37 @@ and hooks are left alone, and abl publish creates a branch with what was built
 		Examples: "abl init\nabl init --stack python\nabl init --stack go --kind command\n" +
 			"abl init --dir services/api\nabl init --src app\nabl init --skill",
 		Flags: []cli.Flag{
-			{Name: "stack", To: &asked.Stack, Value: "NAME", Values: scaffold.Stacks(),
-				Usage: "the language of the project, if the files do not show it"},
-			{Name: "kind", To: &asked.Kind, Value: "KIND", Values: scaffold.Kinds(),
-				Usage: "the kind of system: an HTTP server, another server, or a command-line program"},
+			{
+				Name:   "stack",
+				To:     &asked.Stack,
+				Value:  "NAME",
+				Values: scaffold.Stacks(),
+				Usage:  "the language of the project, if the files do not show it",
+			},
+			{
+				Name:   "kind",
+				To:     &asked.Kind,
+				Value:  "KIND",
+				Values: scaffold.Kinds(),
+				Usage:  "the kind of system: an HTTP server, another server, or a command-line program",
+			},
 			{Name: "dir", To: &asked.Dir, Value: "DIR", Usage: "the folder of your monorepo to work on"},
-			{Name: "src", To: &asked.Src, Value: "DIR",
-				Usage: "begin a separate source in DIR, even in a repository (default outside of one: src)"},
+			{
+				Name:  "src",
+				To:    &asked.Src,
+				Value: "DIR",
+				Usage: "begin a separate source in DIR, even in a repository (default outside of one: src)",
+			},
 			{Name: "skill", To: &asked.Skill,
 				Usage: "also write .claude/skills/abl/SKILL.md for coding agents, and a section in AGENTS.md"},
 			cli.JSONFlag(),
-			{Name: "submit", To: &scheduler, Value: "SYSTEM", Values: submit.Systems(),
-				Usage: "also write the template of abl submit for a scheduler"},
+			{
+				Name:   "submit",
+				To:     &scheduler,
+				Value:  "SYSTEM",
+				Values: submit.Systems(),
+				Usage:  "also write the template of abl submit for a scheduler",
+			},
 		},
 		Run: func(ctx context.Context, in *cli.Input) error {
 			return runInit(ctx, in, asked, scheduler)
@@ -153,8 +174,14 @@ func askedFor(in *cli.Input, dir string, p scaffold.Plan) (scaffold.Plan, error)
 		}
 	}
 	stack := cmp.Or(p.Stack, "none") // the settings have the toolchain
-	return scaffold.Plan{Stack: stack, Kind: p.Kind, Src: dirs.Src, Tests: dirs.Tests, Repo: source.Repo,
-		Dir: source.Dir}, nil
+	return scaffold.Plan{
+		Stack: stack,
+		Kind:  p.Kind,
+		Src:   dirs.Src,
+		Tests: dirs.Tests,
+		Repo:  source.Repo,
+		Dir:   source.Dir,
+	}, nil
 }
 
 // adopt finds the repository for the Builder's clone: the one that contains the directory in a commit.

@@ -71,8 +71,13 @@ func Scripts(root string) (all []config.UserValue) {
 		path, own, err := Template(name)
 		text, rerr := hostfs.Read(root, path, maxTemplate)
 		if err == nil && rerr == nil && !bytes.Equal(text, own) {
-			all = append(all, config.UserValue{Key: "submit." + name, Text: path, File: path, Reads: path,
-				Why: "runs on the cluster as you"})
+			all = append(all, config.UserValue{
+				Key:   "submit." + name,
+				Text:  path,
+				File:  path,
+				Reads: path,
+				Why:   "runs on the cluster as you",
+			})
 		}
 	}
 	return all
@@ -86,7 +91,9 @@ func Command() cli.Command {
 		Usage: "a project on each line: its directory, or REPOSITORY [BRANCH [DIRECTORY]]"}
 	on := cli.Flag{Name: "on", Value: "SYSTEM", Values: Systems(), Usage: "the scheduler"}
 	return cli.Command{
-		Name: "submit", Group: cli.Running, Args: "[N...]",
+		Name:  "submit",
+		Group: cli.Running,
+		Args:  "[N...]",
 		Usage: "let Slurm or Kubernetes run phases, with the state in the git remote",
 		Long: `Fills in the template .abl/submit/slurm.sh or .abl/submit/kubernetes.yaml, which abl init
 --submit writes, and gives it to sbatch or kubectl. The job clones the repository and runs
@@ -99,7 +106,8 @@ the phases N in order, or all pending ones, with --remote origin (docs/cluster.m
 		},
 		Run: project.Looking(run),
 		Subs: []cli.Command{{
-			Name: "status", Usage: "show each phase of the projects with its state, node, cost and exit code",
+			Name:  "status",
+			Usage: "show each phase of the projects with its state, node, cost and exit code",
 			Long:  "Asks the scheduler for its jobs, and the git remotes for states and ledgers.",
 			Flags: []cli.Flag{on, projects, cli.JSONFlag()},
 			Run:   project.Looking(status),

@@ -53,8 +53,14 @@ func (j *jsonLines) beat(now time.Time) {
 	}
 	r := j.running
 	j.show(state.Event{
-		Time: now.UTC(), Kind: state.Running, Phase: r.Phase, Round: r.Round, Iteration: r.Iteration, Step: r.Step,
-		Role: r.Role, Call: r.Call,
+		Time:      now.UTC(),
+		Kind:      state.Running,
+		Phase:     r.Phase,
+		Round:     r.Round,
+		Iteration: r.Iteration,
+		Step:      r.Step,
+		Role:      r.Role,
+		Call:      r.Call,
 	})
 }
 
