@@ -3,7 +3,6 @@ package roles
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +84,10 @@ func Lines(ctx context.Context, path string, to func(line []byte, cut bool), ove
 		}
 		for all := false; !all; {
 			all, err = t.Pump()
-			if err = cmp.Or(context.Cause(ctx), err); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -22,13 +22,13 @@ import (
 // serveCommands runs the broker in the app's container.
 func serveCommands(ctx context.Context, s started) error {
 	spec, err := helper.Read[helper.BrokerSpec](s.file(helper.Broker))
-	if err == nil {
-		err = probe.First(ctx, spec.Probe, os.Stdout)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = broker.Serve(ctx, spec)
+	if err := probe.First(ctx, spec.Probe, os.Stdout); err != nil {
+		return err
 	}
-	return err
+	return broker.Serve(ctx, spec)
 }
 
 // playScript is the scripted agent. It plays the call in the file that the argument names, in the current

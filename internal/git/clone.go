@@ -44,16 +44,16 @@ func (o *Origin) Clone(ctx context.Context, dir, commit, branch string, without 
 		return err
 	}
 	all, err := to.contentOf(commit, without)
-	if err == nil {
-		err = to.checkOut(nil, all.entries)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = to.git.Move(ctx, "refs/heads/"+branch, "", commit)
+	if err := to.checkOut(nil, all.entries); err != nil {
+		return err
 	}
-	if err == nil {
-		err = setHead(to.git, branch)
+	if err := to.git.Move(ctx, "refs/heads/"+branch, "", commit); err != nil {
+		return err
 	}
-	return err
+	return setHead(to.git, branch)
 }
 
 const sparseFile = "info/sparse-checkout"

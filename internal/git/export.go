@@ -49,14 +49,13 @@ func (r *Repo) Export(ctx context.Context, w io.Writer, commit, as string, owner
 		return err
 	}
 	defer os.RemoveAll(dir)
-	err = os.Chmod(dir, 0o755)
-	if err == nil {
-		err = r.ExportTo(ctx, dir, commit, "", owner)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return err
 	}
-	if err == nil {
-		err = hostfs.Tar(w, as, dir)
+	if err := r.ExportTo(ctx, dir, commit, "", owner); err != nil {
+		return err
 	}
-	return err
+	return hostfs.Tar(w, as, dir)
 }
 
 // ExportTo writes a commit to dir, an empty directory. dir and everything in it belong to owner, and

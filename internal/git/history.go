@@ -1,7 +1,6 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -206,9 +205,12 @@ type Texts struct {
 // Changes calls each for every path that differs between two commits, in order. from may be "" for
 // an empty commit. It reads no file content.
 func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) error) error {
-	was, err1 := r.content(from)
-	is, err2 := r.content(to)
-	if err := errors.Join(err1, err2); err != nil {
+	was, err := r.content(from)
+	if err != nil {
+		return err
+	}
+	is, err := r.content(to)
+	if err != nil {
 		return err
 	}
 	s := r.git.Store()
@@ -222,7 +224,10 @@ func Changes(ctx context.Context, r *Repo, from, to string, each func(Change) er
 		if c.from != nil && c.to != nil && c.from.Mode != c.to.Mode {
 			c.Note = fmt.Sprintf("mode %o, was %o", c.to.Mode, c.from.Mode)
 		}
-		if err := cmp.Or(ctx.Err(), each(c)); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := each(c); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,14 +114,19 @@ func (r *Remote) Push(ctx context.Context, refs ...string) error {
 	var behind error
 	for ref, is := range set {
 		if there := now.refs[ref]; there != r.refs[ref] {
-			behind = cmp.Or(r.follows(ref, is, there), behind)
+			if err := r.follows(ref, is, there); err != nil {
+				behind = err
+			}
 			r.refs[ref], again = there, true
 		}
 	}
-	if again && behind == nil {
+	switch {
+	case behind != nil:
+		return behind
+	case again:
 		return r.Push(ctx, refs...)
 	}
-	return cmp.Or(behind, err)
+	return err
 }
 
 // follows fails with ErrBehind if a commit does not have the one that a ref of the remote names.

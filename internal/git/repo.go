@@ -92,22 +92,21 @@ func Open(dir string, o Options) (*Repo, error) {
 		return nil, err
 	}
 	r := &Repo{repository: repository{dir, gitdir.At(filepath.Join(dir, ".git"), id)}, id: id, opts: o}
-	_, err = r.settled()
-	if err == nil {
-		err = r.readConfig()
+	if _, err := r.settled(); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = r.leaveOut()
+	if err := r.readConfig(); err != nil {
+		return nil, err
 	}
-	tip := ""
-	if err == nil {
-		tip, err = r.tip()
+	if err := r.leaveOut(); err != nil {
+		return nil, err
 	}
-	if err == nil && tip == "" && o.Commit != "" {
-		err = gitdir.Foreign("%q lost its history, which had commit %s: restore it", r.git.Path, o.Commit)
-	}
+	tip, err := r.tip()
 	if err != nil {
 		return nil, err
+	}
+	if tip == "" && o.Commit != "" {
+		return nil, gitdir.Foreign("%q lost its history, which had commit %s: restore it", r.git.Path, o.Commit)
 	}
 	r.git.Sweep(time.Now())
 	if o.Clone {

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,8 +47,11 @@ func (s *scratch) borrow(ctx context.Context, from []*repository) error {
 			return err
 		}
 		path, err := filepath.Abs(r.git.Join("objects"))
-		if err != nil || strings.Contains(path, "\n") {
-			return cmp.Or(err, fmt.Errorf("cannot read %q: its path contains a line break", path))
+		if err != nil {
+			return err
+		}
+		if strings.Contains(path, "\n") {
+			return fmt.Errorf("cannot read %q: its path contains a line break", path)
 		}
 		objects += path + "\n"
 	}

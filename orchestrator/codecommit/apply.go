@@ -2,7 +2,6 @@ package codecommit
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,7 +51,8 @@ func Apply(root, stage string, edits []Edit) error {
 		return fmt.Errorf("cannot change files: %w", err)
 	}
 	b := backup{Place: place(t, stage)}
-	if err = b.prepare(t, stage, edits); err == nil {
+	err = b.prepare(t, stage, edits)
+	if err == nil {
 		err = b.perform(t, stage, edits)
 	}
 	if err == nil {
@@ -66,18 +66,23 @@ func Apply(root, stage string, edits []Edit) error {
 func (b *backup) prepare(t *os.Root, stage string, edits []Edit) error {
 	for i, e := range edits {
 		was, err := look(t, e.Path)
-		if was == nil && e.Delete {
-			err = cmp.Or(err, inTheWay(e.Path))
+		if err != nil {
+			return err
 		}
 		b.Files, b.New = append(b.Files, e.Path), append(b.New, was == nil)
+		if e.Delete {
+			if was == nil {
+				return inTheWay(e.Path)
+			}
+			continue
+		}
 		content := e.Content
-		if err == nil && !e.Delete && was != nil {
-			content, err = withOldForm(t, e)
+		if was != nil {
+			if content, err = withOldForm(t, e); err != nil {
+				return err
+			}
 		}
-		if err == nil && !e.Delete {
-			err = stageFile(t, staged(stage, "new", i), content, was)
-		}
-		if err != nil {
+		if err := stageFile(t, staged(stage, "new", i), content, was); err != nil {
 			return err
 		}
 	}
@@ -126,20 +131,25 @@ func stageFile(t *os.Root, name, content string, was fs.FileInfo) error {
 func (b *backup) perform(t *os.Root, stage string, edits []Edit) error {
 	for i, e := range edits {
 		was, err := look(t, e.Path)
+		if err != nil {
+			return err
+		}
 		if (was == nil) != b.New[i] {
-			err = cmp.Or(err, inTheWay(e.Path))
+			return inTheWay(e.Path)
 		}
-		if err == nil {
-			err = errors.Join(t.MkdirAll(path.Dir(e.Path), 0o777), failpoint.Err("treeedit.step"))
+		if err := errors.Join(t.MkdirAll(path.Dir(e.Path), 0o777), failpoint.Err("treeedit.step")); err != nil {
+			return err
 		}
-		if err == nil && was != nil {
-			err = t.Rename(e.Path, staged(stage, "old", i))
+		if was != nil {
+			if err := t.Rename(e.Path, staged(stage, "old", i)); err != nil {
+				return err
+			}
 		}
 		failpoint.Here("treeedit.kept")
-		if err == nil && !e.Delete {
-			err = move(t, e.Path, staged(stage, "new", i), e.Path)
+		if e.Delete {
+			continue
 		}
-		if err != nil {
+		if err := move(t, e.Path, staged(stage, "new", i), e.Path); err != nil {
 			return err
 		}
 	}

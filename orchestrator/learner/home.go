@@ -113,13 +113,13 @@ const perm = 0o644
 // Open resumes a task's session, or begins one. To begin one, it moves the cycles of earlier sessions
 // away and creates missing files.
 func Open(h Home, task, agent, model string, cycles int, now time.Time) (s State, resumed bool, err error) {
-	if err = h.checkLinks(); err == nil {
-		s, err = Load(h)
+	if err := h.checkLinks(); err != nil {
+		return s, false, err
 	}
-	if err == nil {
-		err = os.MkdirAll(h.Project().Calls(), 0o755)
+	if s, err = Load(h); err != nil {
+		return s, false, err
 	}
-	if err != nil {
+	if err := os.MkdirAll(h.Project().Calls(), 0o755); err != nil {
 		return s, false, err
 	}
 	resumed = s.Session > 0 && s.Step != Done && s.Task == task

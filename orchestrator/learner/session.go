@@ -280,23 +280,28 @@ func (c *Containers) run(ctx context.Context, a Call, job call.Job) (o roles.Out
 		r.Quota = roles.DiskQuota{}
 	}
 	lease, err := hostfs.Plan(p.Root, r.UID, r.GID)
-	lease.Mode = 0o755
-	if err == nil {
-		err = os.Chmod(a.Dir, os.FileMode(lease.Mode))
+	if err != nil {
+		return o, err
 	}
-	if err == nil && r.Root {
+	lease.Mode = 0o755
+	if err := os.Chmod(a.Dir, os.FileMode(lease.Mode)); err != nil {
+		return o, err
+	}
+	if r.Root {
 		// The project's owner owns it before and afterwards.
-		err = hostfs.Lend(a.Dir, lease)
+		if err := hostfs.Lend(a.Dir, lease); err != nil {
+			return o, err
+		}
+	}
+	o, err = r.Run(ctx, job)
+	found, returned := hostfs.Return(a.Dir, lease)
+	for _, what := range found {
+		c.Env.Note(filepath.Base(a.Dir) + ": " + what)
 	}
 	if err != nil {
 		return o, err
 	}
-	o, err = r.Run(ctx, job)
-	found, rerr := hostfs.Return(a.Dir, lease)
-	for _, what := range found {
-		c.Env.Note(filepath.Base(a.Dir) + ": " + what)
-	}
-	return o, cmp.Or(err, rerr)
+	return o, returned
 }
 
 // tail returns the end of a file in a record.

@@ -2,9 +2,9 @@ package agent
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -150,9 +150,9 @@ func write(root *os.Root, name, text string, how int, mode string) error {
 	}
 	_, err = io.WriteString(f, text)
 	if bits, _ := strconv.ParseUint(mode, 8, 32); mode != "" { // check has validated it
-		err = cmp.Or(err, f.Chmod(os.FileMode(bits)))
+		err = errors.Join(err, f.Chmod(os.FileMode(bits)))
 	}
-	return cmp.Or(err, f.Close())
+	return errors.Join(err, f.Close())
 }
 
 // run runs a command and copies its output.

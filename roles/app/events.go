@@ -41,8 +41,12 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 			if a.Gone(ctx, a.HolderName(a.Place())) {
 				return up, fmt.Errorf("%w: %s", sandbox.ErrKilled, a.HolderName(a.Place()))
 			}
-			if why, err := EndedFromOutside(ctx, a.Boxes, a.box(), a.dir(key), false); err != nil || why != "" {
-				return up, cmp.Or(err, fmt.Errorf("%w: %s", sandbox.ErrKilled, why))
+			why, err := EndedFromOutside(ctx, a.Boxes, a.box(), a.dir(key), false)
+			if err != nil {
+				return up, err
+			}
+			if why != "" {
+				return up, fmt.Errorf("%w: %s", sandbox.ErrKilled, why)
 			}
 		}
 		switch {

@@ -19,12 +19,12 @@ func (a *App) Open(ctx context.Context, port int) error {
 		return err
 	}
 	c := a.Container(box)
-	err := c.Make(ctx)
-	if err == nil {
-		err = c.Start(ctx)
+	if err := c.Make(ctx); err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = c.FirstLine(ctx)
+	if err := c.Start(ctx); err != nil {
+		return err
 	}
+	_, err := c.FirstLine(ctx)
 	return err
 }

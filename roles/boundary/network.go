@@ -52,13 +52,13 @@ func (p Prober) Try(ctx context.Context) (proof sandbox.Proof, err error) {
 	run := &prober{Prober: p, words: map[string]string{}}
 	box := HostBox(run.box("listener", sandbox.Reach{}, helper.HelperProbe))
 	line, err := run.run(ctx, box)
-	if err == nil {
-		run.server, err = ReadHostServer(p.Engine, box.Name, line)
-	}
-	if err == nil {
-		err = run.populate(ctx)
-	}
 	if err != nil {
+		return nil, err
+	}
+	if run.server, err = ReadHostServer(p.Engine, box.Name, line); err != nil {
+		return nil, err
+	}
+	if err := run.populate(ctx); err != nil {
 		return nil, err
 	}
 	return run.look(ctx)

@@ -123,14 +123,13 @@ func (s *Boxes) Trials(ctx context.Context, all []ServiceBox, key string, until 
 		return nil
 	}
 	uncancelled := context.WithoutCancel(ctx)
-	err := s.EndTrials(uncancelled, all)
-	if err == nil {
-		err = s.StartServices(uncancelled, placeTrial, all, key, until)
+	if err := s.EndTrials(uncancelled, all); err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.awaitTrials(ctx, all, key)
+	if err := s.StartServices(uncancelled, placeTrial, all, key, until); err != nil {
+		return err
 	}
-	return err
+	return s.awaitTrials(ctx, all, key)
 }
 
 // EndTrials removes the services of the Builder's calls.

@@ -78,7 +78,10 @@ func Open(ctx context.Context, o Options) (*Environment, error) {
 	e := &Environment{Options: o, forwards: map[string]*forwarder{}}
 	e.UID, e.GID, e.Lend = hostfs.RoleID(o.Owned, os.Geteuid())
 	for _, do := range []func(context.Context) error{e.reach, e.setUp, e.seesFiles, e.sweepLeft} {
-		err := cmp.Or(do(ctx), ctx.Err())
+		err := do(ctx)
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil && e.Engine == nil {
 			return nil, err
 		}

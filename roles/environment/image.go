@@ -1,7 +1,6 @@
 package environment
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -31,7 +30,10 @@ func (e *Environment) noteUse(refs []string) {
 func (e *Environment) keepOutput(image, output string) string {
 	root, file := e.Project.Root, filepath.Join(e.Project.Logs(), "build-"+image+".log")
 	err := hostfs.MkdirAll(root, e.Project.Rel(e.Project.Logs()))
-	if err = cmp.Or(err, hostfs.Write(file, []byte(e.Safe.Whole(output)), 0o644)); err != nil {
+	if err == nil {
+		err = hostfs.Write(file, []byte(e.Safe.Whole(output)), 0o644)
+	}
+	if err != nil {
 		e.Note("cannot write the output of the build: " + err.Error())
 		return ""
 	}

@@ -30,18 +30,17 @@ func (s Agents) LoggedIn(name string) (agent.Agent, error) {
 	if err != nil || a.Provider.API == "" {
 		return a, err
 	}
-	of, who := name, a
-	if other := s.Conf.Agents[name].Provider; other != "" {
-		if of = other; of != name {
-			who, err = s.Find(of)
+	if !a.Provider.Own {
+		provider := s.provider(name)
+		owner, err := s.Find(provider)
+		if err != nil {
+			return a, err
+		}
+		if a.Provider, err = s.login(provider, owner.Logins); err != nil {
+			return a, err
 		}
 	}
-	if err == nil && !a.Provider.Own {
-		a.Provider, err = s.login(of, who.Logins)
-	}
-	if err == nil {
-		_, _, err = s.fixed(name)
-	}
+	_, _, err = s.fixed(name)
 	return a, err
 }
 

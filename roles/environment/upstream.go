@@ -1,7 +1,6 @@
 package environment
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -82,10 +81,11 @@ func (e *Environment) forwarder(
 		return one, nil
 	}
 	one, err := e.forward(ctx, name, target, by)
-	if err == nil {
-		e.forwards[target.String()] = one
+	if err != nil {
+		return nil, err
 	}
-	return one, err
+	e.forwards[target.String()] = one
+	return one, nil
 }
 
 // forward listens on the gateways' egress network. If possible it uses the address of an earlier
@@ -136,12 +136,15 @@ func (e *Environment) hostAddress(ctx context.Context) (netip.Addr, error) {
 	if e.Info.Local {
 		network := e.Boxes.EgressEndpoint().Network
 		subnets, err := e.Engine.Subnets(ctx, []string{network})
+		if err != nil {
+			return netip.Addr{}, err
+		}
 		for _, s := range subnets {
 			if s.Host.IsValid() {
 				return s.Host, nil
 			}
 		}
-		return netip.Addr{}, cmp.Or(err, fmt.Errorf("network %q has no address of this machine", network))
+		return netip.Addr{}, fmt.Errorf("network %q has no address of this machine", network)
 	}
 	const nobody = "192.0.2.1:9" // reserved for documentation (RFC 5737); no packet is sent
 	conn, err := new(net.Dialer).DialContext(ctx, "udp4", nobody)

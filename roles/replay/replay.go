@@ -145,15 +145,16 @@ func (r *Runner) once(ctx context.Context, p Job) (out Result, err error) {
 		return out, err
 	}
 	why, err := r.app(p).EndedBy(ctx, p.Key, true)
-	if err == nil && why != "" {
-		err = fmt.Errorf("%w: %s", sandbox.ErrKilled, why)
+	if err != nil {
+		return out, err
 	}
-	if err == nil {
-		err = r.app(p).NoteEnd(ctx, p.Key)
+	if why != "" {
+		return out, fmt.Errorf("%w: %s", sandbox.ErrKilled, why)
 	}
-	if err == nil {
-		out.Ends, err = app.EndsOf(r.App.Project, p.Key)
+	if err := r.app(p).NoteEnd(ctx, p.Key); err != nil {
+		return out, err
 	}
+	out.Ends, err = app.EndsOf(r.App.Project, p.Key)
 	return out, err
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -66,7 +65,9 @@ type result struct {
 // Write passes p on.
 func (r *result) Write(p []byte) (int, error) {
 	n, err := r.to.Write(p)
-	r.err = cmp.Or(r.err, err)
+	if r.err == nil {
+		r.err = err
+	}
 	return n, err
 }
 

@@ -29,7 +29,10 @@ func Main(ctx context.Context, app App, args []string, stdin io.Reader, stdout, 
 	l := parse(&app, args)
 	err := l.run(ctx, &app, in)
 	in.close()
-	return l.report(ctx, in, cmp.Or(err, in.Result.(*result).err))
+	if err == nil {
+		err = in.Result.(*result).err
+	}
+	return l.report(ctx, in, err)
 }
 
 // recovered turns a panic into an error. With ABL_DEBUG=1 it prints the stack.

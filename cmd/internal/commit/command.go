@@ -3,7 +3,6 @@
 package commit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -207,8 +206,11 @@ func initialise(_ context.Context, s *session) error {
 		files = append(files, scaffold.File{Path: f[0], Data: []byte(f[1])})
 	}
 	steps, err := scaffold.Missing(root.FS(), files)
-	ignore, ierr := scaffold.AddLines(root.FS(), []string{"/" + codecommit.ConfigDir, "/logs", ".env"})
-	if err = cmp.Or(err, ierr); err != nil {
+	if err != nil {
+		return exit.With(exit.Usage, err, "")
+	}
+	ignore, err := scaffold.AddLines(root.FS(), []string{"/" + codecommit.ConfigDir, "/logs", ".env"})
+	if err != nil {
 		return exit.With(exit.Usage, err, "")
 	}
 	steps = append(steps, ignore)

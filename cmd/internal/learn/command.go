@@ -86,10 +86,10 @@ func codes() []exit.Entry {
 
 func run(ctx context.Context, in *cli.Input, open opener) error {
 	w, err := openWork(in, open)
-	if err == nil {
-		err = trust.Check(ctx, in, w.root, w.conf)
-	}
 	if err != nil {
+		return err
+	}
+	if err := trust.Check(ctx, in, w.root, w.conf); err != nil {
 		return err
 	}
 	if in.Bool("repl") || len(in.Args) == 0 && !in.Bool("json") && view.Terminal(in.Stdin) != nil {
@@ -244,11 +244,16 @@ func debugParse(_ context.Context, in *cli.Input) error {
 }
 
 func debugPrompts(_ context.Context, in *cli.Input) error {
-	was, err := readFile(in.Args[0])
-	said, serr := readFile(in.Args[1])
-	if err = cmp.Or(err, serr); err == nil {
-		_, err = fmt.Fprint(in.Stdout, learner.ParsePrompts(was).Next(learner.Improved(said), time.Now()).Render())
+	old, err := readFile(in.Args[0])
+	if err != nil {
+		return err
 	}
+	answer, err := readFile(in.Args[1])
+	if err != nil {
+		return err
+	}
+	next := learner.ParsePrompts(old).Next(learner.Improved(answer), time.Now())
+	_, err = fmt.Fprint(in.Stdout, next.Render())
 	return err
 }
 

@@ -260,18 +260,19 @@ func reportPage(ctx context.Context, s *project.Project, n int, path string, ope
 	}
 	if path == "-" {
 		data, err := pageOf(ctx, s, r)
-		if err == nil {
-			_, err = s.In.Result.Write(data)
+		if err != nil {
+			return err
 		}
+		_, err = s.In.Result.Write(data)
 		return err
 	}
-	if err = writePage(ctx, s, r, path); err == nil {
-		_, err = fmt.Fprintln(s.In.Stdout, path)
+	if err := writePage(ctx, s, r, path); err != nil {
+		return err
 	}
-	if err == nil && open {
-		err = browse(ctx, path)
+	if _, err := fmt.Fprintln(s.In.Stdout, path); err != nil || !open {
+		return err
 	}
-	return err
+	return browse(ctx, path)
 }
 
 // browse opens a file in the user's browser. It returns when the program ends, or after a second.

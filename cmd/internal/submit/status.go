@@ -156,27 +156,36 @@ func fetch(ctx context.Context, repository string) (p published, err error) {
 	if err != nil {
 		return p, err
 	}
-	var files map[string][]byte
-	commit, err := copied.Ref(stateRef)
-	if err == nil {
-		files, err = copied.Kept(commit)
+	if err := p.read(copied, filepath.Join(dir, "tokens.csv")); err != nil {
+		return p, fmt.Errorf("%s: %w", repository, err)
 	}
-	if err == nil {
-		p.file, err = state.Decode(files["state.json"])
+	return p, nil
+}
+
+// read reads the published state, and copies its ledger to a file.
+func (p *published) read(from *git.Origin, file string) error {
+	commit, err := from.Ref(stateRef)
+	if err != nil {
+		return err
+	}
+	files, err := from.Kept(commit)
+	if err != nil {
+		return err
 	}
 	var lease struct{ Host string }
 	_ = json.Unmarshal(files["lease.json"], &lease) // without it the host is unknown
 	p.host = lease.Host
-	if data, has := files["tokens.csv"]; err == nil && has {
-		path := filepath.Join(dir, "tokens.csv")
-		if err = hostfs.Write(path, data, 0o600); err == nil {
-			err = ledger.Open(path).Scan(func(r ledger.Row) { p.rows = append(p.rows, r) }, func(int, string) {})
-		}
+	if p.file, err = state.Decode(files["state.json"]); err != nil {
+		return err
 	}
-	if err != nil {
-		err = fmt.Errorf("%s: %w", repository, err)
+	data, has := files["tokens.csv"]
+	if !has {
+		return nil
 	}
-	return p, err
+	if err := hostfs.Write(file, data, 0o600); err != nil {
+		return err
+	}
+	return ledger.Open(file).Scan(func(r ledger.Row) { p.rows = append(p.rows, r) }, func(int, string) {})
 }
 
 // phases returns the phases that have begun, in order.

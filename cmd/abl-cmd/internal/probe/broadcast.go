@@ -86,6 +86,7 @@ func socketOptions() []socketOption {
 // errSent is the result of a datagram that the kernel sent.
 var errSent = errors.New("sent")
 
+// sendDatagram sends a broadcast. It returns errSent if the kernel sent it.
 func sendDatagram(to netip.Addr, port int, word string, by socketOption) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -95,6 +96,8 @@ func sendDatagram(to netip.Addr, port int, word string, by socketOption) error {
 	if err := errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1), by.set(fd)); err != nil {
 		return err
 	}
-	err = unix.Sendto(fd, []byte(word), 0, &unix.SockaddrInet4{Port: port, Addr: to.As4()})
-	return cmp.Or(err, errSent)
+	if err := unix.Sendto(fd, []byte(word), 0, &unix.SockaddrInet4{Port: port, Addr: to.As4()}); err != nil {
+		return err
+	}
+	return errSent
 }
