@@ -10,7 +10,7 @@ import (
 	"abl/roles"
 )
 
-func TestFailedSpecsReplaceWhateverIsThere(t *testing.T) {
+func TestFailedSpecsReplaceAnything(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")
 	outside, file := filepath.Join(p.Root, "outside"), filepath.Join(p.Tests, failedspecs.FileName)
 	write(t, outside, "kept")

@@ -230,12 +230,12 @@ verified: judge pass → passed i1 step-3.1
 
 func TestWalkEndsAfterItsIterations(t *testing.T) {
 	stuck := walk(t, 2, "done done fail done done fail")
-	if !strings.HasSuffix(stuck, "verified: judge fail → stuck i2 step-2.1\n") {
-		t.Errorf("two fails of two iterations are not stuck:\n%s", stuck)
+	if want := "verified: judge fail → stuck i2 step-2.1\n"; !strings.HasSuffix(stuck, want) {
+		t.Errorf("two fails in two iterations: got\n%s\nwant the last line %q", stuck, want)
 	}
 	open := walk(t, 2, "done done fail done done unknown done unknown")
-	if !strings.HasSuffix(open, "verified: judge unknown → unverified i2 step-2.2 (no report)\n") {
-		t.Errorf("no verdict in the last iteration is not unverified:\n%s", open)
+	if want := "verified: judge unknown → unverified i2 step-2.2 (no report)\n"; !strings.HasSuffix(open, want) {
+		t.Errorf("no verdict in the last iteration: got\n%s\nwant the last line %q", open, want)
 	}
 }
 
@@ -261,7 +261,7 @@ func TestAfterGivesUpOnTheBuilder(t *testing.T) {
 	}
 }
 
-func TestARoundBeginsAfterWhatIsOnRecord(t *testing.T) {
+func TestRoundBeginsAfterRecordedSteps(t *testing.T) {
 	p, err := After(state.Phase{Status: state.Ready}, Begin, Happened{Floor: 4}, 5)
 	if err != nil || p.Step != 5 || p.Iteration != 1 || p.Round != 1 {
 		t.Errorf("got step %d, iteration %d, round %d, %v", p.Step, p.Iteration, p.Round, err)

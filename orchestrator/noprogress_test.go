@@ -11,9 +11,9 @@ import (
 	"abl/internal/state"
 )
 
-// refusing returns a world in which the contract fails with these observations in turn, the last one
+// failingWith returns a world in which the contract fails with these observations in turn, the last one
 // repeatedly.
-func refusing(t *testing.T, observed ...string) *world {
+func failingWith(t *testing.T, observed ...string) *world {
 	plays := map[string]play{}
 	for step := range 5 {
 		o := observed[min(step, len(observed)-1)]
@@ -52,7 +52,7 @@ func TestNothingMoves(t *testing.T) {
 		{"it moves and comes to a halt twice", []string{"500", "500", "404", "404"}, 2, 5, "3 5", 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := refusing(t, c.observed...)
+			w := failingWith(t, c.observed...)
 			var notes []string
 			l := w.loop()
 			l.NoProgress = c.limit
@@ -82,7 +82,7 @@ func TestNothingMoves(t *testing.T) {
 // The reasons why a phase is stuck are read from the records of its calls. A missing record is no
 // standstill.
 func TestAttempts(t *testing.T) {
-	w := refusing(t, "500", "500", "404")
+	w := failingWith(t, "500", "500", "404")
 	r, err := w.loop().Run(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -117,7 +117,7 @@ func TestSpecEditedWhileNoAblRuns(t *testing.T) {
 
 // The user changed the spec after abl was killed during the Verifier's call. The result of the call is
 // no pass on the new text.
-func TestSpecEditedWhileTheVerifierIsAlone(t *testing.T) {
+func TestSpecEditedAfterAKill(t *testing.T) {
 	now, changed := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good})
 	w.dieAt = effectOf(t, "p1-verify-1.1")

@@ -15,7 +15,7 @@ import (
 )
 
 // What each sweep finds is kept with its call and notes, once a commit.
-func TestFoundIsKeptAndTold(t *testing.T) {
+func TestFindingsAreKeptAndReported(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
 	w.finds = state.Found{
 		Cleared: []state.Thing{{Path: "a\x1b[2J\nb", What: "a FIFO, removed"}},

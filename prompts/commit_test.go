@@ -9,7 +9,7 @@ import (
 )
 
 // Each part keeps these words when it is reworded.
-func TestCommitPromptsSayWhatTheyMust(t *testing.T) {
+func TestCommitPromptsHaveRequiredText(t *testing.T) {
 	list := []string{".gitignore", "anything in a folder named .git"}
 	instructions := prompts.CommitInstructions(list)
 	for _, c := range []struct {

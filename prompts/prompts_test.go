@@ -10,7 +10,7 @@ import (
 )
 
 // Each prompt keeps these words when it is reworded.
-func TestPromptsSayWhatTheyMust(t *testing.T) {
+func TestPromptsHaveRequiredText(t *testing.T) {
 	tests := []struct {
 		name, text string
 		has        []string

@@ -98,7 +98,7 @@ type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
 
-func TestTailTellsThatItCannotRead(t *testing.T) {
+func TestTailReportsReadErrors(t *testing.T) {
 	tl := &Tail{In: iotest.ErrReader(os.ErrClosed), To: func([]byte, bool) {}}
 	if err := tl.Finish(); err == nil {
 		t.Error("a read error was swallowed")
@@ -148,7 +148,7 @@ func TestLines(t *testing.T) {
 	var got []string
 	err := Lines(t.Context(), path, func(line []byte, _ bool) { got = append(got, string(line)) }, over)
 	if want := []string{"a", "bc", "", "d"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%q, want %q (%v)", got, want, err)
+		t.Errorf("got %q, want %q (%v)", got, want, err)
 	}
 	no := errors.New("no more")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -10,7 +10,7 @@ import (
 )
 
 // The Verifier's prompt names its mounts and other writable places, and no other place of abl.
-func TestVerifiersPromptSaysWhatIsMounted(t *testing.T) {
+func TestVerifiersPromptListsMounts(t *testing.T) {
 	said := prompts.Verifier
 	for _, m := range Mounts(Verifier, state.NewProject("/p", "src", ".abl/tests"), Record{Dir: "/r"}) {
 		target := m.Target

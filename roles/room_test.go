@@ -25,7 +25,7 @@ func TestExceeds(t *testing.T) {
 		{hostfs.Size{Bytes: 11 << 20, File: hostfs.Place{Path: "a\x1b[2J\"\n"}}, TreeSize{}, `"a\x1b[2J\"\n"`},
 	} {
 		if got := g.exceeds(c.is, c.was); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%+v: %q, want %q", c.is, got, c.want)
+			t.Errorf("%+v: got %q, want %q", c.is, got, c.want)
 		}
 	}
 }

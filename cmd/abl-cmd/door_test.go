@@ -76,11 +76,11 @@ func TestDoor(t *testing.T) {
 		t.Errorf("through the witness: %s", got)
 	}
 	if got := fetch(t, "http://"+at[0]+"/"); !strings.Contains(got, "connection reset") {
-		t.Errorf("where nobody listens: %s, want a reset connection", got)
+		t.Errorf("where nobody listens: got %s, want a reset connection", got)
 	}
 	app.Close()
 	if got := fetch(t, "http://"+at[1]+"/b"); !strings.Contains(got, "connection reset") && !strings.Contains(got, "EOF") {
-		t.Errorf("once the app has gone: %s, want a connection that is closed", got)
+		t.Errorf("once the app has gone: got %s, want a connection that is closed", got)
 	}
 	ended(t, tests)
 	ended(t, inside)
@@ -115,7 +115,7 @@ func TestAltering(t *testing.T) {
 	tests, at := holding(t, "-watch", "127.0.0.1:0="+app.Listener.Addr().String(), "-record", dir+"/record", "-altering", dir+"/altering.json")
 	for url, want := range map[string]string{"/a": "500 hello", "/b": "200 hello"} {
 		if got := fetch(t, "http://"+at[0]+url); got != want {
-			t.Errorf("%s: %s, want %s", url, got, want)
+			t.Errorf("%s: got %s, want %s", url, got, want)
 		}
 	}
 	ended(t, tests)
@@ -138,7 +138,7 @@ func TestStandIns(t *testing.T) {
 		"-pass /nowhere/app=127.0.0.1:1":                       "cannot serve",
 	} {
 		if r := finish(t, as(t, helper.HelperHolder, append([]string{"-listen", "127.0.0.1:0"}, strings.Fields(args)...)...)); r.code != 2 || !strings.Contains(r.err, want) {
-			t.Errorf("%s: %+v, want %q", args, r, want)
+			t.Errorf("%s: got %+v, want %q", args, r, want)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func TestMembers(t *testing.T) {
 }
 
 // A part of an id, or another word, could be in the path of another cgroup.
-func TestKillWantsAWholeID(t *testing.T) {
+func TestKillRequiresFullID(t *testing.T) {
 	for _, id := range []string{"", "/", "docker", strings.Repeat("1", 63), strings.Repeat("1", 65)} {
 		if err := killContainer(t.Context(), started{args: []string{id}}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", id)) {
 			t.Errorf("%q: %v", id, err)

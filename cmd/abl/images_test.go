@@ -11,7 +11,7 @@ import (
 	"abl/images"
 )
 
-func TestImagesTellHowMuchIsThrough(t *testing.T) {
+func TestImagesReportProgress(t *testing.T) {
 	var printed []string
 	begun := time.Now()
 	tell := func(since time.Time, what string) {

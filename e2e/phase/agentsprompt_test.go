@@ -21,7 +21,7 @@ const heredoc = "cat > quoted.txt <<'EOF'\n$(id) `id`\nEOF"
 
 // Each CLI sends its model the whole prompt of 200 KB, as one unchanged text of the user, and
 // adds no file that the prompt names. Its shell refuses only what the prompt says.
-func TestAgentsGetTheirPromptWhole(t *testing.T) {
+func TestAgentsGetTheFullPrompt(t *testing.T) {
 	lab.Long(t)
 	for _, name := range []string{"gemini", "claude", "codex", "copilot"} {
 		a := programs[name]

@@ -45,7 +45,7 @@ func commitProject(t *testing.T, build string) *lab.Project {
 // A build in a container reaches the hosts of network.allow and no other. abl reports each
 // refused host, with the line to add. The container is proven from both sides, like that of a
 // Builder.
-func TestCommitBuildReachesWhatIsAllowed(t *testing.T) {
+func TestCommitBuildReachesAllowedHosts(t *testing.T) {
 	lab.Long(t)
 	p := commitProject(t, "")
 	r := openRegistry(t, p, documentation)

@@ -70,7 +70,7 @@ images: {builder: {dockerfile: .abl/images/builder.Dockerfile}}
 agents: {scripted: {scenario: scenario.yaml}}
 `
 
-func TestLoadWhole(t *testing.T) {
+func TestLoadComplete(t *testing.T) {
 	l, err := Load(project(t, map[string]string{".abl/config.yaml": whole}), lookup(nil), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -310,9 +310,9 @@ func find(in any, path []string) (object, string) {
 	return nil, ""
 }
 
-// TestSchemaIsWhatLoadTakes checks each key in its section's example: the schema accepts what abl
+// TestSchemaAgreesWithLoad checks each key in its section's example: the schema accepts what abl
 // accepts, and refuses unknown keys, unknown words and numbers out of bounds.
-func TestSchemaIsWhatLoadTakes(t *testing.T) {
+func TestSchemaAgreesWithLoad(t *testing.T) {
 	r := readReference(t)
 	schema := r.document(t)
 	for _, top := range top.below() {

@@ -389,7 +389,7 @@ func TestLosesArguments(t *testing.T) {
 	} {
 		t.Run(rowName(command), func(t *testing.T) {
 			if got := losesArguments.MatchString(command); got != want {
-				t.Errorf("arguments are lost: %t, want %t", got, want)
+				t.Errorf("arguments are lost: got %t, want %t", got, want)
 			}
 		})
 	}

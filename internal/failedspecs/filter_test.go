@@ -214,7 +214,7 @@ func TestNames(t *testing.T) {
 		{"README.md", "it('is no program')", "README.md"},
 	} {
 		if got := strings.Join(Names([]string{c.file}, func(string) []byte { return []byte(c.data) }), "|"); got != c.want {
-			t.Errorf("%s: %s, want %s", c.file, got, c.want)
+			t.Errorf("%s: got %s, want %s", c.file, got, c.want)
 		}
 	}
 	cross := NewFilter(twoPhases(t), []string{"lists all of them", "GET /notes", "short one"})

@@ -56,7 +56,7 @@ func TestBudgetEndsTheCall(t *testing.T) {
 	r := start(t, s)
 	for _, want := range []int{200, 200, 403} {
 		if got := r.post(gen, shortBody); got.status != want {
-			t.Fatalf("%+v, want %d", got, want)
+			t.Fatalf("got %+v, want %d", got, want)
 		}
 		e := r.next(Requested)
 		if want == 403 && (e.Reason != "the budget of this call is reached: 12 of 12 tokens are spent" || e.Usage != nil) {

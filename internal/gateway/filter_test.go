@@ -164,7 +164,7 @@ func TestProxied(t *testing.T) {
 	} {
 		got := rules(t).decide(&http.Request{Method: http.MethodGet, RequestURI: target, Header: known})
 		if !got.Refused || got.Class != "http" || got.Host != want {
-			t.Errorf("%q: %+v, want %q", target, got, want)
+			t.Errorf("%q: got %+v, want %q", target, got, want)
 		}
 	}
 	for _, target := range []string{"/http://x", "https://x/", "*", ""} {

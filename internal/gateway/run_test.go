@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-func TestNobodySaysWhatToDo(t *testing.T) {
+func TestMissingSetup(t *testing.T) {
 	r := launch(t, Dialer{})
 	r.in.Close()
 	if err := <-r.done; !errors.Is(err, ErrNoSetup) {
-		t.Error(err)
+		t.Errorf("got %v, want %v", err, ErrNoSetup)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		in, feed := io.Pipe()
@@ -23,7 +23,7 @@ func TestNobodySaysWhatToDo(t *testing.T) {
 		begun := time.Now()
 		err := Process{In: in, Out: io.Discard}.Run(t.Context())
 		if took := time.Since(begun); !errors.Is(err, ErrNoSetup) || took != patience {
-			t.Errorf("after %s: %v", took, err)
+			t.Errorf("got %v after %s, want %v after %s", err, took, ErrNoSetup, patience)
 		}
 	})
 }
@@ -72,7 +72,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-func TestCommandsThatAreNone(t *testing.T) {
+func TestInvalidCommands(t *testing.T) {
 	r := start(t, setup("http://127.0.0.1:1"))
 	for _, line := range []string{
 		"{", "[]", `{"stop":true,"budget":{}}`, "{}", `{"halt":true}`, `{"budget":"` + realKey + `"}`, realKey,

@@ -88,7 +88,7 @@ func TestOpen(t *testing.T) {
 			conn.Close()
 		}
 		if got != c.want {
-			t.Errorf("%s: %q, want %q", c.to, got, c.want)
+			t.Errorf("%s: got %q, want %q", c.to, got, c.want)
 		}
 	}
 }

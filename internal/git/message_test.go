@@ -20,7 +20,7 @@ func TestCallOfForeignMessage(t *testing.T) {
 		"Abl-Call: z\n": "", "s\n\nAbl-Call: x\nSigned-off-by: p\n": "x",
 	} {
 		if got := callOf(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestShort(t *testing.T) {
 		{Free{Bytes: 2 * g, Of: 100 * g, Inodes: 4_999, All: 100_000}, "need at least 5000"},
 	} {
 		if got := c.left.Short(); (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
-			t.Errorf("%+v: %q, want %q", c.left, got, c.want)
+			t.Errorf("%+v: got %q, want %q", c.left, got, c.want)
 		}
 	}
 }

@@ -164,7 +164,7 @@ func TestOpen(t *testing.T) {
 	} {
 		f, err := Open(dir, name)
 		if !errors.Is(err, kind) || (err == nil) != (kind == nil) {
-			t.Errorf("%s: %v, want %v", name, err, kind)
+			t.Errorf("%s: got %v, want %v", name, err, kind)
 		}
 		if err == nil {
 			f.Close()

@@ -229,7 +229,7 @@ func TestNeutral(t *testing.T) {
 	}
 }
 
-func TestForeignFilesAreLeftAlone(t *testing.T) {
+func TestForeignFilesAreNotChanged(t *testing.T) {
 	for _, c := range []struct{ before, want string }{
 		{"hello", "is not the header"},
 		{"a,b\n1,2\n", "is not the header"},
@@ -420,7 +420,7 @@ func TestOldLedgerNotWritable(t *testing.T) {
 	}
 	notices, err := l.EnsureHeader()
 	if err == nil || len(notices) > 0 {
-		t.Errorf("got %q, %v, want an error alone", notices, err)
+		t.Errorf("got notices %q, error %v, want only an error", notices, err)
 	}
 	if content(t, path) != before || listing(t, path) != "tokens.csv" {
 		t.Errorf("the file was changed, or %s", listing(t, path))

@@ -88,7 +88,7 @@ func TestParseErrors(t *testing.T) {
 		"models: {m: {input: 1, output: 2, long: [{above: 9, input: 3, output: 4}, {above: 9, input: 3, output: 4}]}}": "each entry needs above",
 	} {
 		if _, err := ParsePrices("prices.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
+			t.Errorf("%q: got %v, want %q", text, err, want)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func aligned(lines [][]string) string {
 	return b.String()
 }
 
-func TestCounterNeverHidesWhatIsMissing(t *testing.T) {
+func TestCounterShowsMissingCounts(t *testing.T) {
 	for _, c := range []struct {
 		numbers []*int64
 		want    string
@@ -99,7 +99,7 @@ func TestCounterNeverHidesWhatIsMissing(t *testing.T) {
 }
 
 // A row with incomplete counts makes every sum incomplete.
-func TestAPartIsNeverTheWhole(t *testing.T) {
+func TestAPartIsNeverTheTotal(t *testing.T) {
 	var totals Totals
 	totals.Add(Row{Phase: "1", Source: Gateway, Count: usage.Count{Input: n(5), Candidates: n(5), Total: n(10)}, CostUSD: "1"})
 	totals.Add(Row{Phase: "1", Source: Nobody, Count: usage.Count{Input: n(2), Total: n(2)}, CostUSD: Unknown})

@@ -73,7 +73,7 @@ func wantGone(t *testing.T, pids []int) {
 	}
 }
 
-func TestStopEndsWhatEndsByItself(t *testing.T) {
+func TestStopWithSIGTERM(t *testing.T) {
 	cmd, pids, ended := start(t, "-c", `sleep 1000 & echo $$ $!; wait`)
 	Stop(cmd.Process.Pid, ended, time.Hour)
 	<-ended

@@ -142,7 +142,7 @@ type aFull struct{}
 
 func (aFull) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-func TestCleanWriterTellsErrors(t *testing.T) {
+func TestCleanWriterReturnsErrors(t *testing.T) {
 	if _, err := (&cleaner{to: aFull{}}).Write([]byte("x")); err == nil {
 		t.Error("an error was swallowed")
 	}

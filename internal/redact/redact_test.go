@@ -151,7 +151,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-func TestWriterTellsErrors(t *testing.T) {
+func TestWriterReturnsErrors(t *testing.T) {
 	r := New("abcdefgh")
 	if _, err := r.Writer(full{}).Write([]byte("x")); err == nil {
 		t.Error("an error was swallowed")

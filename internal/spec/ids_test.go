@@ -155,7 +155,7 @@ func TestIDsOfABrokenSpec(t *testing.T) {
 	}
 }
 
-func TestKeepWritesOnlyWhatChanged(t *testing.T) {
+func TestKeepWritesOnlyChanges(t *testing.T) {
 	dir := t.TempDir()
 	save(t, dir, 1, "- GET /a → 200 (absence)", "- b → 2")
 	path := filepath.Join(dir, IDFile)

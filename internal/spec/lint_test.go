@@ -108,7 +108,7 @@ func TestOneContract(t *testing.T) {
 		}
 		all := set.Lint()
 		if got := lintedAs(all); got != want {
-			t.Errorf("%q: %q, want %q", c.contract, got, want)
+			t.Errorf("%q: got %q, want %q", c.contract, got, want)
 		}
 		for _, p := range all {
 			if p.Text == "" || p.Hint == "" || !strings.HasSuffix(p.File, "/phase1.md") || strings.HasPrefix(p.Code, "no-") != (p.Contract == "") {
@@ -163,7 +163,7 @@ func TestSections(t *testing.T) {
 	} {
 		set := specs(t, text)
 		if got := lintedAs(set.Lint()); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -207,7 +207,7 @@ func TestOf(t *testing.T) {
 	} {
 		r := d.Of(id)
 		if got := fmt.Sprintf("%s %v %s", r.Status, d.Passes(id), r.Why); got != want {
-			t.Errorf("%s: %s, want %s", id, got, want)
+			t.Errorf("%s: got %s, want %s", id, got, want)
 		}
 	}
 	var strange []int

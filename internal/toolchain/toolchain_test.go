@@ -39,7 +39,7 @@ func TestFind(t *testing.T) {
 
 // Each short version has a valid full version. Each Go version has hashes for both architectures, and
 // each version from Debian has packages and a check.
-func TestLinesAreWhole(t *testing.T) {
+func TestLinesAreComplete(t *testing.T) {
 	for _, name := range Names() {
 		for _, short := range Lines(name) {
 			is, ok := Find(name, short)

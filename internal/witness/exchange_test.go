@@ -133,7 +133,7 @@ func TestMisses(t *testing.T) {
 
 // Says finds the output and the files of a program in the broker's response, even in one that is
 // cut off.
-func TestSaysOfAProgram(t *testing.T) {
+func TestProgramOutput(t *testing.T) {
 	const line = "ok 1 - P1.C1"
 	more := []byte(strings.Repeat("x", 3000))
 	for name, c := range map[string]struct {

@@ -79,7 +79,7 @@ func TestRunFits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := claim.Fits(c.x); got != c.want {
-				t.Errorf("it fits: %t, want %t", got, c.want)
+				t.Errorf("it fits: got %t, want %t", got, c.want)
 			}
 		})
 	}

@@ -201,7 +201,7 @@ func TestNoApp(t *testing.T) {
 		_, err = conn.Read(make([]byte, 1))
 	}
 	if !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("%v, want a reset connection", err)
+		t.Errorf("got %v, want a reset connection", err)
 	}
 }
 
@@ -323,7 +323,7 @@ func TestAppClosesIdleConnection(t *testing.T) {
 
 // The record says whether the client or the app closed the connection before the end of a response,
 // and has the status that the client got.
-func TestWhoLeft(t *testing.T) {
+func TestWhichSideLeft(t *testing.T) {
 	const refusal = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 5000000\r\n\r\n"
 	untilClosed := func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ func sent(text string) Exchange {
 }
 
 // A request is the contract's only if path, query, headers and body match.
-func TestRequestIsComparedWhole(t *testing.T) {
+func TestRequestIsComparedInFull(t *testing.T) {
 	const login = `POST /login {"email": "ada@example.com", "password": "wrong"}`
 	for _, c := range []struct {
 		name, action, sent string

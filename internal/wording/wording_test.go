@@ -28,7 +28,7 @@ func TestPhrases(t *testing.T) {
 		OneOf(nil): "", OneOf([]string{"a"}): "a", OneOf([]string{"a", "b"}): "a or b", OneOf([]string{"a", "b", "c"}): "a, b or c",
 	} {
 		if got != want {
-			t.Errorf("%q, want %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

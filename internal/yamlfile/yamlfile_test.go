@@ -78,7 +78,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestDecodeKeepsWhatIsNotSaid(t *testing.T) {
+func TestDecodeKeepsAbsentValues(t *testing.T) {
 	for _, in := range []string{"", "# nothing\n", "---\n", "agent:\n"} {
 		got := sample{Agent: "default", Names: []string{"a"}}
 		if err := Decode("c.yaml", []byte(in), &got); err != nil || got.Agent != "default" || len(got.Names) != 1 {

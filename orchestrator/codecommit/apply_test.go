@@ -232,7 +232,7 @@ func TestRecoverTouchesNothingElse(t *testing.T) {
 }
 
 // The user rewrote a file that the killed run had moved away and not yet replaced.
-func TestRecoverKeepsWhatAPersonPutBack(t *testing.T) {
+func TestRecoverKeepsRestoredFiles(t *testing.T) {
 	root := plant(t, before)
 	if child(t, root, at("treeedit.kept", 1)) != killed {
 		t.Fatal("not killed")

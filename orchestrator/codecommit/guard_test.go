@@ -133,7 +133,7 @@ func TestEditsTogether(t *testing.T) {
 		}
 		_, err := g.Check(t.Context(), edits)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.paths, err, c.want)
+			t.Errorf("%s: got %v, want %q", c.paths, err, c.want)
 		}
 	}
 }
@@ -253,7 +253,7 @@ func TestExcludes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := g.Check(t.Context(), []codecommit.Edit{{Path: "a"}}); err == nil || errors.As(err, new(codecommit.Mistake)) {
-		t.Errorf("without git: %v, want an error that is not the model's", err)
+		t.Errorf("without git: got %v, want an error that is not the model's", err)
 	}
 }
 

@@ -216,7 +216,7 @@ func TestAgain(t *testing.T) {
 func TestLimit(t *testing.T) {
 	for real, want := range map[time.Duration]time.Duration{0: 5 * time.Second, time.Second: 5 * time.Second, time.Minute: 2 * time.Minute} {
 		if got := Limit(real); got != want {
-			t.Errorf("%v: %v, want %v", real, got, want)
+			t.Errorf("%v: got %v, want %v", real, got, want)
 		}
 	}
 }

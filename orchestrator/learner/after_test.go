@@ -122,7 +122,7 @@ func TestName(t *testing.T) {
 		"a very long task that goes on and on": "a-very-long-task-that-goes-on",
 	} {
 		if got := Name(task); got != want {
-			t.Errorf("%q: %q, want %q", task, got, want)
+			t.Errorf("%q: got %q, want %q", task, got, want)
 		}
 	}
 	for _, task := range []string{"", "...", "🙂"} {

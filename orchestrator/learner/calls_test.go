@@ -12,7 +12,7 @@ import (
 
 // An author reaches the model and network.allow, a reviewer only the model. Without either, no call
 // has a gateway.
-func TestWhatACallMayReach(t *testing.T) {
+func TestCallNetworkAccess(t *testing.T) {
 	gate := func(model string, hosts ...string) *environment.Gate {
 		g := &environment.Gate{Setup: gateway.Setup{Providers: []gateway.Provider{{Name: model}}, Connect: hosts}}
 		if len(hosts) > 0 {

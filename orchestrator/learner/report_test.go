@@ -14,7 +14,7 @@ import (
 )
 
 // The output of a session from its beginning to its end.
-func TestWhatIsTold(t *testing.T) {
+func TestReportText(t *testing.T) {
 	h := Home{Root: filepath.Join(t.TempDir(), "solutions", "add")}
 	s, _, err := Open(h, "add", "claude", "sonnet", 2, time.Unix(0, 0))
 	if err != nil {
@@ -105,7 +105,7 @@ func TestRanOf(t *testing.T) {
 		{roles.Outcome{Class: outcome.Crashed, Reason: " killed: out of memory\n"}, "It failed: killed: out of memory."},
 	} {
 		if got := ranOf(c.end).Summary(); got != c.want {
-			t.Errorf("%s: %q, want %q", c.end.Class, got, c.want)
+			t.Errorf("%s: got %q, want %q", c.end.Class, got, c.want)
 		}
 	}
 	if got := (*Ran)(nil).text(); got != "It was not started." {

@@ -176,14 +176,14 @@ func TestPageIsBounded(t *testing.T) {
 				}
 			}
 			if got, want := bytes.Contains(page, []byte("fit on this page: abl report 2 --step 1<")), name != "plain"; got != want {
-				t.Errorf("evidence is left out: %v, want %v", got, want)
+				t.Errorf("evidence is left out: got %v, want %v", got, want)
 			}
 		})
 	}
 }
 
 // The page lists the parts that it cannot show.
-func TestPageSaysWhatItLeavesOut(t *testing.T) {
+func TestPageNamesOmittedParts(t *testing.T) {
 	p := pageWith("x", 1)
 	results := make([]agent.Message, 200_000)
 	for i := range results {
@@ -203,7 +203,7 @@ func TestPageSaysWhatItLeavesOut(t *testing.T) {
 }
 
 // A pass without an iteration is based on a replay, and tables have the page's words "ok so far".
-func TestWordsOfAReplayAndOfWhatIsOKSoFar(t *testing.T) {
+func TestReplayTextsAndOKSoFar(t *testing.T) {
 	r := sample("pass", "passed", contract(1, "P1.C1", "a → b", "pass", "replay", "verified"))
 	r.Iteration = 0
 	if got, want := (Page{Run: Run{Phase: 1, Record: &r}}).Verdict().Value(), "in a replay, without an agent"; !strings.Contains(got, want) {

@@ -156,7 +156,7 @@ func TestJUnitOfSeveralPhases(t *testing.T) {
 }
 
 // Unverified contracts never look like passed ones.
-func TestJUnitIsGreenForAPassAlone(t *testing.T) {
+func TestJUnitIsGreenOnlyForAPass(t *testing.T) {
 	for _, v := range []string{"pass", "fail", "unverified"} {
 		for _, result := range []string{audit.Pass, audit.Fail, audit.Unknown} {
 			for _, is := range []string{"", "verified", "weak", "failed", "flaky", "not reproduced", "disputed", "vacuous", "not witnessed", "not read", "missing", "ok so far", "untried"} {

@@ -83,7 +83,7 @@ func TestCodexCommandShown(t *testing.T) {
 		`zsh -c ls`:                  `zsh -c ls`,
 	} {
 		if got := withoutShell(given); got != want {
-			t.Errorf("%s: %s, want %s", given, got, want)
+			t.Errorf("%s: got %s, want %s", given, got, want)
 		}
 	}
 	if cmd, err := codex.Command(Call{}); err != nil || !strings.Contains(strings.Join(cmd.Argv, " "), "project_doc_max_bytes=0") {

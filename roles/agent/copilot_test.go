@@ -79,7 +79,7 @@ func TestCopilotTalksResponses(t *testing.T) {
 		a := Copilot(api)
 		cmd, err := a.Command(Call{})
 		if got := cmd.Env["COPILOT_PROVIDER_WIRE_API"]; err != nil || got != want || a.Provider.API != api {
-			t.Errorf("%s: %q, want %q (%v)", api, got, want, err)
+			t.Errorf("%s: got %q, want %q (%v)", api, got, want, err)
 		}
 	}
 }

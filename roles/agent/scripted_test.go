@@ -109,7 +109,7 @@ func TestScriptedActions(t *testing.T) {
 			got += m.Line()
 		}
 		if got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
+			t.Errorf("%s: got %q, want %q", line, got, want)
 		}
 	}
 }

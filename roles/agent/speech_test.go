@@ -2,7 +2,7 @@ package agent
 
 import "testing"
 
-func TestSaid(t *testing.T) {
+func TestLastSpeech(t *testing.T) {
 	const tool = `{"type":"tool_use","tool_name":"write_file"}`
 	for _, c := range []struct {
 		name   string

@@ -141,7 +141,7 @@ func TestCacheIsPruned(t *testing.T) {
 }
 
 // A command that changes, replaces or removes a committed file fails, and its result is not cached.
-func TestDependenciesLeaveTheCommitAlone(t *testing.T) {
+func TestDependenciesDoNotChangeTheCommit(t *testing.T) {
 	file := func(dir string) string { return filepath.Join(dir, "lib/util.js") }
 	for name, does := range map[string]func(dir string){
 		"changed": func(dir string) { rolestest.Write(t, file(dir), "other") },

@@ -46,7 +46,7 @@ func TestReach(t *testing.T) {
 	for egress, want := range map[string]string{"": "abl-id-net-egress", "mine": "mine foreign"} {
 		s := &Boxes{ID: "id", Egress: egress}
 		if got := rolestest.ShowReach(sandbox.Reach{Endpoints: []sandbox.Endpoint{s.EgressEndpoint()}}); got != want {
-			t.Errorf("the way out: %s, want %s", got, want)
+			t.Errorf("the route: got %s, want %s", got, want)
 		}
 	}
 }

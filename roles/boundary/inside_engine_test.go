@@ -155,7 +155,7 @@ func (l *look) run(name, from string, to ...string) sandbox.Proof {
 
 // A container like a role's passes. The expected check finds each weaker one before another program
 // starts in it.
-func TestProbeFindsWhatIsWeaker(t *testing.T) {
+func TestProbeFindsWeakerSettings(t *testing.T) {
 	lab.Long(t)
 	l := newLook(t)
 	if p := l.run("as meant", ""); p.Err() != nil || l.agent != "ran\n" {

@@ -289,7 +289,7 @@ func (w *wrong) seen(t *testing.T, name, check string, p Launcher) {
 }
 
 // The rule lets a Builder on the network of its services, and nobody else.
-func TestTrialsAreTheBuildersAlone(t *testing.T) {
+func TestOnlyTheBuilderHasTrials(t *testing.T) {
 	p := state.NewProject("/project", "src", ".abl/tests")
 	s := &Boxes{ID: "id", Trial: true, Gated: map[string]bool{PlaceBuilder: true}}
 	for name, c := range map[string]struct {

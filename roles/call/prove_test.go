@@ -78,8 +78,8 @@ func TestSecretInTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestFirstWords checks that only the first line of a container's output decides.
-func TestFirstWords(t *testing.T) {
+// TestFirstLine checks that only the first line of a container's output decides.
+func TestFirstLine(t *testing.T) {
 	line := func(p helper.Probed) string {
 		data, err := json.Marshal(p)
 		if err != nil {

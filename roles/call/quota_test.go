@@ -76,7 +76,7 @@ func TestGrowthEndsACall(t *testing.T) {
 }
 
 // A call below its limits continues, however large its workspace is.
-func TestGrowthLeavesAlone(t *testing.T) {
+func TestCallWithinItsQuota(t *testing.T) {
 	r := newRig(t, nil)
 	r.Engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
 		dir := sandboxtest.Host(b, helper.Src)

@@ -67,15 +67,15 @@ func TestAbsent(t *testing.T) {
 
 // A bound of the caller's own is named instead of the setting, and a refusal
 // for want of money names none.
-func TestWaitSaysWhatBoundsIt(t *testing.T) {
+func TestWaitNamesItsLimit(t *testing.T) {
 	w := Policy{Now: noon, Budget: time.Second, Bound: "an agent call has 5m0s"}
 	_, err := Wait(&state.Outage{UsedMS: 90_000}, outcome.Fault{Class: outcome.Unavailable, What: "503"}, w)
 	if want := "the provider is unavailable: 503; another wait of 2s does not fit, after 1m30s (an agent call has 5m0s); come back after 2026-03-01 12:00:02 UTC"; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+		t.Errorf("got %v, want %s", err, want)
 	}
 	_, err = Wait(&state.Outage{UsedMS: 90_000}, outcome.Fault{Class: outcome.Quota, What: "pay", Paid: true}, w)
 	if want := "the provider requires a payment or a change of the account: pay"; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

@@ -363,7 +363,7 @@ func TestComesBack(t *testing.T) {
 
 // The gateway distinguishes a server that does not respond from one that responds with the same
 // status. Only abl's own header decides.
-func TestNobodyThere(t *testing.T) {
+func TestNoResponse(t *testing.T) {
 	liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/reset") {
 			panic(http.ErrAbortHandler)

@@ -33,6 +33,6 @@ func TestProjects(t *testing.T) {
 		t.Errorf("projects (-want +got):\n%s", diff)
 	}
 	if got := projects(nil, time.Now(), nil); got == nil || len(got) > 0 {
-		t.Errorf("projects of nothing: %v, want an empty list that is not null in JSON", got)
+		t.Errorf("projects of nothing: got %v, want an empty list that is not null in JSON", got)
 	}
 }

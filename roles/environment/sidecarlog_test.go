@@ -29,7 +29,7 @@ func (d dying) Logs(context.Context, string, int64) ([]byte, error) {
 }
 
 // The stored output of a gateway that died contains no key.
-func TestLastWordsAreKeptSafe(t *testing.T) {
+func TestLastOutputIsRedacted(t *testing.T) {
 	o := &redact.Sanitizer{}
 	o.Hide(key)
 	s := sidecar{Engine: dying{words: `{"seq":1,"kind":"ready"}` + "\npanic: " + key + "\x1b[2J\n"}, Keep: filepath.Join(t.TempDir(), "log"), Safe: o}
@@ -80,7 +80,7 @@ func TestParse(t *testing.T) {
 }
 
 // The usage in the log of a running gateway is known after the gateway is gone, also to another abl.
-func TestWhatWasSeenIsKept(t *testing.T) {
+func TestUsageIsKeptAfterTheGateway(t *testing.T) {
 	words := `{"seq":1,"kind":"ready"}` + "\n" + `{"seq":7,"kind":"begin","sum":{"spent":5,"reserved":9}}` + "\n"
 	s := sidecar{Engine: dying{words: words}, Keep: filepath.Join(t.TempDir(), "log"), Safe: &redact.Sanitizer{}}
 	var heard int64

@@ -347,9 +347,9 @@ func TestEarlierTriesCount(t *testing.T) {
 	}
 }
 
-// TestNobodyThere checks a server that accepts the request and does not respond, an address without a
+// TestNoServer checks a server that accepts the request and does not respond, an address without a
 // server, and a server that closes the connection.
-func TestNobodyThere(t *testing.T) {
+func TestNoServer(t *testing.T) {
 	var logged bytes.Buffer
 	log.SetOutput(&logged)
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })

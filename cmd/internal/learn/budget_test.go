@@ -106,13 +106,16 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 }
 
 // The gateway gets the rest of the limits, raised by the command line.
-func TestWhatTheGatewayIsTold(t *testing.T) {
-	_, account := spentOn(t, config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}, paid("s1-c1-review.1", 9, outcome.Crashed))
+func TestGatewayGetsRemainingLimits(t *testing.T) {
+	caps := config.Budget{Call: config.Cap{Tokens: 30}, Phase: config.Cap{USD: 2}}
+	_, account := spentOn(t, caps, paid("s1-c1-review.1", 9, outcome.Crashed))
 	left, err := account.Left("s1-c1-review.2")
 	if err != nil || len(left.Bounds) != 2 || *left.Requests != config.Default().Limits.Requests {
-		t.Fatalf("%+v, %v", left, err)
+		t.Fatalf("got %+v, error %v, want two bounds and the default number of requests", left, err)
 	}
-	if call, phase := left.Bounds[0], left.Bounds[1]; *call.Tokens != 30 || call.UsedTokens != 9 || phase.Tokens != nil || phase.USD.String() != "2" || phase.UsedUSD.String() != "0.5" {
+	call, phase := left.Bounds[0], left.Bounds[1]
+	if *call.Tokens != 30 || call.UsedTokens != 9 || phase.Tokens != nil ||
+		phase.USD.String() != "2" || phase.UsedUSD.String() != "0.5" {
 		t.Errorf("got %+v, want 9 of 30 tokens of the call and 0.5 of 2 USD of the phase", left.Bounds)
 	}
 }

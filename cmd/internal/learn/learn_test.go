@@ -212,7 +212,7 @@ func TestAgentOfOnesOwn(t *testing.T) {
 }
 
 // The actions of an agent are printed while it works.
-func TestWhatIsTold(t *testing.T) {
+func TestActionsArePrinted(t *testing.T) {
 	var out bytes.Buffer
 	tell := &printer{out: &out, in: &cli.Input{Safe: redact.NewSanitizer(nil)}}
 	tell.Emit(state.Event{Kind: state.Action, Text: "shell \x1b[2J ls"})

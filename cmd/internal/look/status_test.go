@@ -8,7 +8,7 @@ import (
 	"abl/internal/state"
 )
 
-func TestStatusTellsAWait(t *testing.T) {
+func TestStatusShowsAWait(t *testing.T) {
 	since := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		out  *state.Outage
@@ -25,7 +25,7 @@ func TestStatusTellsAWait(t *testing.T) {
 			got = st.Notes[0]
 		}
 		if got != c.want {
-			t.Errorf("%+v: %q, want %q", c.out, got, c.want)
+			t.Errorf("%+v: got %q, want %q", c.out, got, c.want)
 		}
 	}
 }

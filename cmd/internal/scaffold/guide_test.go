@@ -8,7 +8,7 @@ import (
 )
 
 // The page for coding agents names every rule of abl spec lint and every exit code of a phase.
-func TestGuideIsWhole(t *testing.T) {
+func TestGuideIsComplete(t *testing.T) {
 	guide := Guide("found\n")
 	if !strings.HasSuffix(guide, "\nfound\n") {
 		t.Errorf("the page ends with %q, want the findings", guide[len(guide)-40:])

@@ -276,7 +276,7 @@ func TestNothingIsOverwritten(t *testing.T) {
 }
 
 // A file that appears between the plan and its execution is kept.
-func TestApplyKeepsWhatAppeared(t *testing.T) {
+func TestApplyKeepsNewFiles(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-func TestUsedWords(t *testing.T) {
+func TestUsedText(t *testing.T) {
 	n := int64(12345)
 	for _, tt := range []struct {
 		rows []ledger.Row
@@ -68,7 +68,7 @@ func TestUsedWords(t *testing.T) {
 			totals.Add(r)
 		}
 		if got := UsedWords(totals.Account().All); got != tt.want {
-			t.Errorf("%q, want %q", got, tt.want)
+			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
 }

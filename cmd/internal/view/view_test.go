@@ -22,7 +22,7 @@ import (
 
 var _ state.Sink = (*View)(nil)
 
-func TestWhatGoesWhere(t *testing.T) {
+func TestOutputStreams(t *testing.T) {
 	cases := []struct {
 		progress     string
 		json         bool
@@ -244,7 +244,7 @@ func TestFullDiskTakesLaterEvents(t *testing.T) {
 }
 
 // The cost follows the tokens, and unknown numbers are "unknown".
-func TestCostInWords(t *testing.T) {
+func TestCostText(t *testing.T) {
 	n := int64(1000)
 	var s story
 	for _, step := range []struct{ cost, line, sum string }{

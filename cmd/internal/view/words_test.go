@@ -11,7 +11,7 @@ import (
 )
 
 // What runs on networks that are not proven is labelled wherever it begins and where it all ends.
-func TestWeakNetworkIsSaid(t *testing.T) {
+func TestWeakNetworkIsShown(t *testing.T) {
 	code := 0
 	for _, e := range []state.Event{
 		{Kind: state.PhaseStart, Phase: 1}, {Kind: state.CallStart, Agent: "gemini"}, {Kind: state.CallResume, Agent: "gemini"}, {Kind: state.Outcome, Exit: &code},
@@ -108,7 +108,7 @@ func TestStatusAtEveryWidth(t *testing.T) {
 	}
 }
 
-func TestOutcomeAlwaysSaysSomething(t *testing.T) {
+func TestOutcomeAlwaysHasText(t *testing.T) {
 	code := func(n int) *int { return &n }
 	for _, c := range []struct {
 		e    state.Event
@@ -127,7 +127,7 @@ func TestOutcomeAlwaysSaysSomething(t *testing.T) {
 	}
 }
 
-func TestPreparingIsSaid(t *testing.T) {
+func TestPreparingIsShown(t *testing.T) {
 	for want, e := range map[string]state.Event{
 		"prepares: npm ci":         {Kind: state.Preparing, Text: "npm ci"},
 		"prepared after 0.8s":      {Kind: state.Prepared, MS: 850},

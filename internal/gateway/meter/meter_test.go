@@ -104,7 +104,7 @@ func TestNamesOfTwoAPIs(t *testing.T) {
 			m := New(api)
 			fmt.Fprint(m, `{"usage":{"input_tokens":1,"prompt_tokens":2,"input_tokens_details":{"cached_tokens":1},"prompt_tokens_details":{"cached_tokens":2}}}`)
 			if u := m.Usage(); u.Input == nil || *u.Input != want || u.Cached == nil || *u.Cached != want {
-				t.Fatalf("%s: %s, want %d", api, show(u), want)
+				t.Fatalf("%s: got %s, want %d", api, show(u), want)
 			}
 		}
 	}

@@ -113,7 +113,7 @@ func TestMoveBesideAnother(t *testing.T) {
 	must(t, d.Replace("packed-refs", []byte(one+" refs/heads/abl\n"+one+" refs/heads/x/y/z\n")))
 	for name, refused := range map[string]bool{"refs/heads/abl/phase1": true, "refs/heads/x/y": true, "refs/heads/ab/l": false, "refs/heads/x/z": false} {
 		if err := d.Move(t.Context(), name, "", two); errors.Is(err, ErrForeign) != refused {
-			t.Errorf("%s: %v, want that it is refused: %v", name, err, refused)
+			t.Errorf("%s: got %v, want that it is refused: %v", name, err, refused)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func sample(t *testing.T) string {
 	return dir
 }
 
-func TestKeepsWhatIsNew(t *testing.T) {
+func TestStoresOnlyNewContent(t *testing.T) {
 	dir := sample(t)
 	first, kept := walk(t, options(dir))
 	if kept != 5 {
@@ -245,7 +245,7 @@ func TestSettled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := settled(c.changed, by); got != c.want {
-				t.Errorf("settled: %t, want %t", got, c.want)
+				t.Errorf("settled: got %t, want %t", got, c.want)
 			}
 		})
 	}

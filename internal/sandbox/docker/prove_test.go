@@ -117,7 +117,7 @@ func (l *lab) red(name string, made sandbox.Box) {
 
 // Another program may connect a holder to another network, or create another container with the
 // name.
-func TestProveFindsWhatOthersDid(t *testing.T) {
+func TestProveFindsForeignChanges(t *testing.T) {
 	l := newLab(t)
 	boxes := l.provable()
 	joined, none := boxes["joined"], boxes["none"]

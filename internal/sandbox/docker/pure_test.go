@@ -226,7 +226,7 @@ func TestLocate(t *testing.T) {
 				t.Errorf("%s: error %v, want %q", c.config, err, c.err)
 			}
 		} else if err != nil || at.Host != c.want {
-			t.Errorf("%s: %q, %v, want %q", c.config, at.Host, err, c.want)
+			t.Errorf("%s: got %q, %v, want %q", c.config, at.Host, err, c.want)
 		}
 	}
 }

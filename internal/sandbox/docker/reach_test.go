@@ -98,7 +98,7 @@ func TestWaitSurvivesCutStreams(t *testing.T) {
 	}
 }
 
-func TestWaitTellsALostEngine(t *testing.T) {
+func TestWaitReportsALostEngine(t *testing.T) {
 	e := overBadLine(&cutAPI{inspect: func() (container.InspectResponse, error) {
 		return container.InspectResponse{}, io.EOF
 	}})
@@ -173,7 +173,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-func TestDoTellsWhoGaveUp(t *testing.T) {
+func TestDoNamesTheSideThatGaveUp(t *testing.T) {
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	e := overBadLine(nil)
 	if err := e.do(t.Context(), time.Millisecond, hang); !errors.Is(err, sandbox.ErrUnreachable) {
@@ -197,7 +197,7 @@ func TestStartOfABoxWithoutItsNetwork(t *testing.T) {
 	}
 }
 
-func TestConnectSaysWhatToDo(t *testing.T) {
+func TestConnectHints(t *testing.T) {
 	dir := t.TempDir()
 	listener, err := net.Listen("unix", filepath.Join(dir, "dead.sock"))
 	if err != nil {

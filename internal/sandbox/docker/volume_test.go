@@ -89,7 +89,7 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 }
 
 // A kept view keeps the volume for its writes, which no container mounts.
-func TestSweepSparesWhatAViewWritesTo(t *testing.T) {
+func TestSweepKeepsVolumesOfViews(t *testing.T) {
 	onThisMachine(t)
 	l := newLab(t)
 	tree := l.view(l.dir(map[string]string{"a": "one"}))
@@ -127,7 +127,7 @@ func TestSweepLeavesOtherNames(t *testing.T) {
 }
 
 // An object in use by a foreign container is an error until that container is removed.
-func TestSweepOfWhatIsInUse(t *testing.T) {
+func TestSweepOfObjectsInUse(t *testing.T) {
 	l := newLab(t)
 	volume := sandbox.Volume{Name: sandbox.Name(l.project, "used"), Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(t.Context(), volume))
@@ -167,7 +167,7 @@ func TestOverlayRefuses(t *testing.T) {
 	for lower, say := range map[string]string{odd: "without comma", link: "not a directory", "/nowhere/at/all": "no such file"} {
 		err := l.EnsureVolume(t.Context(), sandbox.Volume{Name: sandbox.Name(l.project, "tree"), Labels: l.labels("volume"), Lower: []string{lower}, Upper: upper.Name, Image: probeImage})
 		if err == nil || !strings.Contains(err.Error(), say) {
-			t.Errorf("%s: %v, want %q", lower, err, say)
+			t.Errorf("%s: got %v, want %q", lower, err, say)
 		}
 	}
 }

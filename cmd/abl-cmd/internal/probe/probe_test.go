@@ -160,23 +160,23 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-func TestThere(t *testing.T) {
+func TestExisting(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if got := existing([]string{"/gone", file + "/below"}); got != "" {
-		t.Errorf("what is not there: %q", got)
+		t.Errorf("missing paths: got %q, want none", got)
 	}
 	link := file + ".link"
 	if err := os.Symlink("/gone", link); err != nil {
 		t.Fatal(err)
 	}
-	if got := existing([]string{file, link}); got != file+", "+link {
-		t.Errorf("what is there: %q", got)
+	if got, want := existing([]string{file, link}), file+", "+link; got != want {
+		t.Errorf("a file and a link: got %q, want %q", got, want)
 	}
 	if got := names(filepath.Dir(file), func(name string) bool { return name == "file" }); got != "file.link" {
-		t.Errorf("names: %q", got)
+		t.Errorf("names except file: got %q, want file.link", got)
 	}
 }
 
