@@ -221,7 +221,8 @@ func (p *python) scanSource(file, text string) {
 	}
 	from, framework := find(file, text, pyApp), strings.ToLower(m[2])
 	if strings.HasSuffix(framework, "_app") { // a function that makes the object
-		if framework = p.dependency("flask quart fastapi starlette litestar"); match(`celery|worker|task`, path.Base(file)) {
+		framework = p.dependency("flask quart fastapi starlette litestar")
+		if match(`celery|worker|task`, path.Base(file)) {
 			return
 		}
 	}

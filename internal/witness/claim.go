@@ -38,7 +38,8 @@ func (c *Claim) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return err
 	}
-	if *c, _ = ReadClaim(text[1], text[2], text[3]); text[0] != "" {
+	*c, _ = ReadClaim(text[1], text[2], text[3])
+	if text[0] != "" {
 		*c, _ = ReadRun(text[2], text[3])
 	}
 	return nil

@@ -250,7 +250,8 @@ func (v *shape) opened(vars, ids []string) *shape {
 			if schema {
 				leaf.typed = typeNames[of]
 			}
-			if leaf.vars = vars; (written{of, vars}).open() {
+			leaf.vars = vars
+			if (written{of, vars}).open() {
 				leaf.name = placeholderName(of)
 			}
 			leaf.any = leaf.any || schema || (written{of, vars}).open() || ownText.MatchString(of) || slices.Contains(ids, of) ||
