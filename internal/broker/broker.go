@@ -279,7 +279,11 @@ func probe(ctx context.Context, app helper.App, host string) answer {
 	}
 	saw := answer{ready: status < 500, detail: fmt.Sprintf("%s answered %d", what, status)}
 	if ip := net.ParseIP(host); ip != nil && refusesNames[status] {
-		if other, err := requestStatus(ctx, at, app.Path, "localhost:"+port); err == nil && other < http.StatusBadRequest {
+		other, err := requestStatus(ctx, at, app.Path, "localhost:"+port)
+		switch {
+		case err != nil && expired(ctx): // it may be a refusal
+			return answer{detail: saw.detail}
+		case err == nil && other < http.StatusBadRequest:
 			return answer{detail: fmt.Sprintf("%s to the host name %s and %d to localhost: "+
 				"the app must accept the host name %s, which the tests use",
 				saw.detail, helper.AppAlias, other, helper.AppAlias)}

@@ -37,6 +37,11 @@ func TestMain(m *testing.M) {
 				if !strings.HasPrefix(r.Host, "localhost:") {
 					w.WriteHeader(http.StatusForbidden)
 				}
+			case "/slow-to-localhost":
+				if strings.HasPrefix(r.Host, "localhost:") {
+					<-r.Context().Done()
+				}
+				w.WriteHeader(http.StatusForbidden)
 			case "/broken":
 				w.WriteHeader(http.StatusInternalServerError)
 			}
@@ -224,6 +229,9 @@ func TestAppDoesNotComeUp(t *testing.T) {
 		{"silent", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Command, s.App.TimeoutMS = "exec sleep 1000", 200 }, -1, "GET /health: connection refused"},
 		{"knows its own names only", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Path, s.App.TimeoutMS = "/only-localhost", 1500 }, -1,
 			"GET /only-localhost answered 403 to the host name app and 200 to localhost: the app must accept the host name app, which the tests use"},
+		{"refuses its name, and the time is over before localhost answers", "0.0.0.0:%d", func(s *helper.BrokerSpec) {
+			s.App.Path, s.App.TimeoutMS = "/slow-to-localhost", 500
+		}, -1, "not ready after"},
 		{"service away", "0.0.0.0:%d", func(s *helper.BrokerSpec) {
 			s.Services = []helper.Service{{Name: "127.0.0.1", Port: 1, TimeoutMS: 100}}
 		}, -1, "port 1: connection refused"},
