@@ -184,6 +184,24 @@ func (e ending) unproven() string {
 	return ""
 }
 
+// stoppedByAbl returns why abl stopped the call, if no other record can say more. Idle and slow
+// calls are not among these.
+func (e ending) stoppedByAbl() (why string, is bool) {
+	switch e.stopped.Class {
+	case outcome.Unproven, outcome.EngineGone:
+		return e.stopped.Reason, true
+	case outcome.Disk:
+		return "stopped: " + e.stopped.Reason, true
+	case outcome.Flood:
+		return fmt.Sprintf("stopped: it printed more than %d bytes (limits.output)", e.output), true
+	case outcome.Interrupted:
+		return "stopped on request", true
+	case outcome.Lost:
+		return cmp.Or(e.stopped.Reason, "something other than abl removed its container"), true
+	}
+	return "", false
+}
+
 // decide returns the outcome of an unsuccessful call and the evidence. The actions of abl and
 // the gateway's log come first, then the agent's own record, then the exit code. A call that was
 // idle or slow may be the provider's fault, which only the gateway can see.
@@ -193,18 +211,11 @@ func (e ending) decide() (outcome.Outcome, roles.Evidence) {
 	}
 	fault, killed := e.passed.Fault, e.stopped.Class
 	silent, slow := killed == outcome.Idle, killed == outcome.Timeout
+	if why, is := e.stoppedByAbl(); is {
+		return by(roles.ByAbl, killed, "%s", why)
+	}
 	troubled, outOfMemory := fault.Class != "" || e.passed.Waiting, e.exit.OOMKilled && e.exit.Code == boundary.KilledCode
 	switch {
-	case killed == outcome.Unproven, killed == outcome.EngineGone:
-		return by(roles.ByAbl, killed, "%s", e.stopped.Reason)
-	case killed == outcome.Disk:
-		return by(roles.ByAbl, killed, "stopped: %s", e.stopped.Reason)
-	case killed == outcome.Flood:
-		return by(roles.ByAbl, killed, "stopped: it printed more than %d bytes (limits.output)", e.output)
-	case killed == outcome.Interrupted:
-		return by(roles.ByAbl, killed, "stopped on request")
-	case killed == outcome.Lost:
-		return by(roles.ByAbl, killed, "%s", cmp.Or(e.stopped.Reason, "something other than abl removed its container"))
 	case e.passed.Over != "":
 		return by(roles.ByGateway, outcome.OverBudget, "%s", e.passed.Over)
 	case silent && !troubled:

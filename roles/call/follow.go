@@ -51,14 +51,20 @@ func (r *Runner) follow(ctx context.Context, j Job, rec roles.Record, intent rol
 	o.Duration = o.Ended.Sub(o.Started).Milliseconds()
 	res := reader.Result(exit.Code)
 	o.Usage, o.Requests, o.Session = res.Usage, res.Requests, cmp.Or(res.Session, o.Session)
+	return r.conclude(ctx, j, exit, why, res, o)
+}
+
+// conclude closes the gateway of a call that has ended, and fills in how it ended.
+func (r *Runner) conclude(ctx context.Context, j Job, exit sandbox.Exit, why roles.Stopped, said agent.Result,
+	o *roles.Outcome) error {
 	uncancelled := context.WithoutCancel(ctx)
 	var end helper.RunEnd
 	switch {
 	case why.Class == "" && exit.Code == noCode:
 		why.Class = outcome.Lost
-	case why.Class == "" && (!res.Finished || j.Limit > 0):
+	case why.Class == "" && (!said.Finished || j.Limit > 0):
 		var err error // if the engine does not respond, there is no report of the end
-		if end, _, err = r.RunEnd(uncancelled, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !res.Finished {
+		if end, _, err = r.RunEnd(uncancelled, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !said.Finished {
 			why.Class = outcome.Lost
 		}
 	}
@@ -70,7 +76,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec roles.Record, intent rol
 		exit:    exit,
 		stopped: why,
 		last:    end,
-		said:    res,
+		said:    said,
 		passed:  passed,
 		job:     j,
 		timeout: r.Timeout,
@@ -78,7 +84,7 @@ func (r *Runner) follow(ctx context.Context, j Job, rec roles.Record, intent rol
 		output:  r.Output,
 	}
 	if why.Class == "" {
-		if ending.lost, err = r.findLoss(uncancelled, j, res.Finished); err != nil {
+		if ending.lost, err = r.findLoss(uncancelled, j, said.Finished); err != nil {
 			return err
 		}
 	}
