@@ -54,7 +54,7 @@ func (o *runOptions) demo(ctx context.Context, in *cli.Input) error {
 	if err != nil {
 		return err
 	}
-	if err := o.pending(ctx, s); err != nil {
+	if err := o.play(ctx, s, 0); err != nil {
 		return err
 	}
 	if !in.Bool("json") {

@@ -100,7 +100,7 @@ func tryAgent(ctx context.Context, in *cli.Input, name, version string) error {
 	if err != nil {
 		return err
 	}
-	if err := new(runOptions).pending(ctx, s); err != nil { // the project has what the agent printed
+	if err := new(runOptions).play(ctx, s, 0); err != nil { // the project has what the agent printed
 		return err
 	}
 	return os.RemoveAll(dir)

@@ -59,16 +59,46 @@ func (o *runOptions) phase(ctx context.Context, s *project.Project) error {
 	if in.Bool("dry-run") {
 		return phase.DryRun(ctx, s, n)
 	}
-	files := look.Outputs{Project: s}
-	if err := files.Begin(n); err != nil {
-		return err
-	}
+	return o.play(ctx, s, n)
+}
+
+// play runs phase n. If n is 0, it runs the first phase that has not passed, and with through those after it.
+func (o *runOptions) play(ctx context.Context, s *project.Project, n int) error {
 	v := openView(ctx, s.In)
 	defer v.Close()
-	files.Out = look.Notifying(s, v)
-	e, err := phase.Play(ctx, s, n, o.again, files.Out)
-	err = files.Finish(ctx, n, &e, err)
+	e, err := o.phases(ctx, &look.Outputs{Project: s, Out: look.Notifying(s, v)}, n)
 	return phase.TellOutcome(s, v, e, err)
+}
+
+// phases runs the phases of play, and returns the event with the outcome of the last one.
+func (o *runOptions) phases(ctx context.Context, files *look.Outputs, n int) (e state.Event, err error) {
+	e.Kind = state.Outcome
+	for played := false; ; played = true {
+		if n == 0 || played {
+			f, err := files.State()
+			if err != nil {
+				e.Text = err.Error()
+				return e, err
+			}
+			next, pending := orchestrator.NextPhase(f, files.Specs())
+			if !pending && played {
+				return e, nil
+			}
+			if played {
+				text := fmt.Sprintf("phase %d: %s", e.Phase, e.Text)
+				files.Out.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: text})
+			}
+			n = next // if no phase is pending, Play reports that the last one has passed, or that no spec exists
+		}
+		if err = files.Begin(n); err != nil {
+			e.Text = err.Error()
+			return e, err
+		}
+		e, err = phase.Play(ctx, files.Project, n, o.again && !played, files.Out)
+		if err = files.Finish(ctx, n, &e, err); err != nil || !o.through {
+			return e, err
+		}
+	}
 }
 
 // openView opens the view that --progress, --json and --quiet select.
@@ -103,12 +133,12 @@ result and refine the specs. With --through it runs all phases.
 			if s.In.Bool("dry-run") {
 				return o.dryRun(ctx, s)
 			}
-			return o.pending(ctx, s)
+			return o.play(ctx, s, 0)
 		})),
 	}
 }
 
-// dryRun shows how the phase that pending begins with would run.
+// dryRun shows how the phase that play begins with would run.
 func (o *runOptions) dryRun(ctx context.Context, s *project.Project) error {
 	if o.through {
 		return cli.Usagef("--dry-run shows one phase: give it without --through")
@@ -119,38 +149,4 @@ func (o *runOptions) dryRun(ctx context.Context, s *project.Project) error {
 	}
 	n, _ := orchestrator.NextPhase(f, s.Specs())
 	return phase.DryRun(ctx, s, n)
-}
-
-// pending runs the first phase that has not passed, and with through those after it.
-func (o *runOptions) pending(ctx context.Context, s *project.Project) error {
-	files := look.Outputs{Project: s}
-	v := openView(ctx, s.In)
-	defer v.Close()
-	files.Out = look.Notifying(s, v)
-	through := o.through
-	e := state.Event{Kind: state.Outcome}
-	for played := false; ; played = true {
-		f, err := s.State()
-		if err != nil {
-			e.Text = err.Error()
-			return phase.TellOutcome(s, v, e, err)
-		}
-		n, pending := orchestrator.NextPhase(f, s.Specs())
-		switch {
-		case !pending && played:
-			return phase.TellOutcome(s, v, e, nil)
-		case !pending: // Play reports that the last phase has passed, or that no spec exists
-			through = false
-		case played:
-			v.Emit(state.Event{Kind: state.Note, Phase: e.Phase, Text: fmt.Sprintf("phase %d: %s", e.Phase, e.Text)})
-		}
-		if err := files.Begin(n); err != nil {
-			e.Text = err.Error()
-			return phase.TellOutcome(s, v, e, err)
-		}
-		e, err = phase.Play(ctx, s, n, o.again && !played, files.Out)
-		if err = files.Finish(ctx, n, &e, err); err != nil || !through {
-			return phase.TellOutcome(s, v, e, err)
-		}
-	}
 }
