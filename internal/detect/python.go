@@ -80,7 +80,7 @@ func (p *python) pathOf(module string) (setting string, found bool) {
 			dir := strings.Trim(before, "/")
 			inPackage := p.has(path.Join(dir, "__init__.py")) && !strings.Contains(name, "/")
 			if ok && p.tree.Has(file) && !inPackage {
-				if dir == "" || dir == "src" && p.installed && len(p.pyproject.BuildSystem) > 0 {
+				if dir == "" {
 					return "", true
 				}
 				return "PYTHONPATH=" + dir + " ", true
