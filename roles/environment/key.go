@@ -57,7 +57,7 @@ const NoKey = "not needed"
 // KeyFrom returns where the key of an agent comes from, "" if it is missing.
 func (s Agents) KeyFrom(a agent.Agent) string {
 	if k := s.keyCommand(a.Name); k != nil {
-		return "the key of " + k.name
+		return k.name
 	}
 	if a.Provider.Own && a.Provider.KeyVar == "" {
 		return NoKey

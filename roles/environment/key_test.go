@@ -56,7 +56,7 @@ func TestWhereAKeyComesFrom(t *testing.T) {
 	conf.Agents = map[string]config.Agent{"claude": {KeyCommand: "print-key", KeyEvery: config.Duration(time.Minute)}, "mine": {Command: "x", Provider: "claude"}}
 	all := Agents{Conf: conf}
 	for name, want := range map[string]string{
-		"claude": "the key of agents.claude.key_command", "mine": "the key of agents.claude.key_command", "gemini": "GEMINI_API_KEY from .env",
+		"claude": "agents.claude.key_command", "mine": "agents.claude.key_command", "gemini": "GEMINI_API_KEY from .env",
 	} {
 		a, err := all.LoggedIn(name)
 		if err != nil {
