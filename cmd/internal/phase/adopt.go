@@ -120,7 +120,7 @@ func (a adoption) clone(ctx context.Context, branch string, without []string) er
 		if text == git.NoRoom && a.PublishedBranch(a.phase) != project.Branch(a.phase) {
 			continue
 		}
-		a.note("of your repository " + text)
+		a.note("your repository: " + text)
 	}
 	return nil
 }

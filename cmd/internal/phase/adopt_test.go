@@ -199,7 +199,7 @@ func TestNoRoomForTheBranch(t *testing.T) {
 			must(t, state.Save(s.Paths.State(), f))
 			_, notes, err := opened(t, s, git.Options{})
 			must(t, err)
-			if got := strings.Contains(notes, git.NoRoom); got != c.want {
+			if got := strings.Contains(notes, "your repository: "+git.NoRoom); got != c.want {
 				t.Errorf("notes: got %q, want a warning: %t", notes, c.want)
 			}
 		})

@@ -222,7 +222,7 @@ func adopt(in *cli.Input, dir string, p *scaffold.Plan) error {
 	in.Say("the Builder will work on a clone of %s at %.12s; it does not see uncommitted changes", top, head)
 	notes, err := from.Remarks(head, nil)
 	for _, text := range notes {
-		in.Say("note: of your repository %s", text)
+		in.Say("note: your repository: %s", text)
 	}
 	return err
 }
