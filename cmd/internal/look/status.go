@@ -183,7 +183,9 @@ func standingsOf(s *project.Project) (all standings, err error) {
 			all.Problems = append(all.Problems, p.String())
 		}
 	}
-	all.next = nextStep(all, f, specs, apart, s.Unpublished())
+	if all.next = exit.Hint(s.Unfetched); s.Unfetched == nil {
+		all.next = nextStep(all, f, specs, apart, s.Unpublished())
+	}
 	return all, nil
 }
 

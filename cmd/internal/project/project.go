@@ -43,6 +43,8 @@ type Project struct {
 	Folder
 	In *cli.Input
 
+	Unfetched error // branches of phases were fetched without their state
+
 	held *hostfs.Held // the project's lock; nil if this process does not hold it
 
 	remote *git.Remote // that holds the state, nil without one

@@ -17,6 +17,7 @@ import (
 // user's repository. If only branches were fetched, or a newer state was, it prints a warning.
 func Restored(do Action) Action {
 	return restored(do, func(s *Project, err error) error {
+		s.Unfetched = err
 		s.In.Warn(fmt.Sprintf("%v; %s", err, exit.Hint(err)))
 		return nil
 	})
