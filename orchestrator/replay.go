@@ -94,7 +94,9 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 	}
 	s.Waived.Strength = left <= 0
 	passes := func() bool {
-		lenient := *s
+		lenient := *s // whose tests need not fail against null apps, if they detect altered responses
+		lenient.Away, lenient.Empty, lenient.Broken = nil, nil, nil
+		lenient.Waived = evidence.Waived{Away: true, Null: true, Strength: s.Waived.Strength}
 		lenient.Allowed = evidence.Allowed{Weak: []string{evidence.All}, Unread: []string{evidence.All}}
 		return evidence.Decide(claims, lenient).Verdict == evidence.Pass
 	}

@@ -393,6 +393,12 @@ func (v shape) without(doc any) any {
 		return map[string]any{"altered": true} // the contract names an empty object
 	case !ok && v.items != nil && len(v.items) == 0 && !v.more:
 		return []any{map[string]any{}} // the contract names an empty list
+	case !ok && len(v.items) > 0 && len(v.items[0].fields) > 0: // each item without its values
+		list, _ := doc.([]any)
+		for i := range list {
+			list[i] = v.items[0].without(list[i])
+		}
+		return doc
 	case !ok:
 		return map[string]any{}
 	}

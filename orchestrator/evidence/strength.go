@@ -119,7 +119,11 @@ func (s *Suite) Alterations() (all []Alteration) {
 	if made := len(s.Altered); made < len(s.planned) {
 		return s.planned[made:]
 	}
-	for _, i := range s.shuffled(len(s.Contracts)) {
+	order := s.shuffled(len(s.Contracts))
+	slices.SortStableFunc(order, func(a, b int) int { // those that need it for their verdict first
+		return len(s.under(s.Contracts[b].ID)) - len(s.under(s.Contracts[a].ID))
+	})
+	for _, i := range order {
 		c := s.Contracts[i]
 		for _, what := range s.kinds(c) {
 			if s.unnoticed(c) == "" && !s.noticed(c, what) && !s.triedAlone(c.ID, what) {
@@ -203,6 +207,13 @@ func (s Suite) noticed(c Contract, what witness.Alteration) bool {
 		}
 	}
 	return own && !others
+}
+
+// detects returns true if the test of a contract detects each alteration of its responses.
+func (s Suite) detects(c Contract) bool {
+	kinds := s.kinds(c)
+	return len(kinds) > 0 && s.unnoticed(c) == "" &&
+		!slices.ContainsFunc(kinds, func(what witness.Alteration) bool { return !s.noticed(c, what) })
 }
 
 // Altering returns the instructions for the witness in such a replay.
