@@ -152,3 +152,21 @@ func TestTCP(t *testing.T) {
 	wants(t, "the report", p.Must(0, "report", "1").Stdout, "only counted bytes", "not checkable by abl")
 	checkNothingLeft(p)
 }
+
+// A program that violates its contracts does not pass with tests that check less than the contracts
+// say. Its other contracts are verified.
+func TestProgramViolations(t *testing.T) {
+	_, cases, tests := fromArchive(t, "testdata/programs.txtar")
+	spec := strings.TrimSuffix(oneSpec, "GET / → 200 with the text ok\n```\n")
+	for _, c := range cases {
+		spec += c.contract + "\n"
+	}
+	settings := "app: {kind: command, command: 'python3 \"$ABL_SRC/calc.py\"'}\nverify: {evidence: required, strength_time: 0}\n"
+	p := newProject(t, settings, builds(tests[0]), call("verifier", 0, append(tests[1:], report())...))
+	p.Write(".abl/specs/phase1.md", spec+"```\n")
+	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), "loop: {",
+		"loop: {max_verifier_iterations: 1, no_progress: {unverified: 1}, ", 1))
+	p.Must(4, "phase", "1", "--json")
+	checkFindings(t, p, cases)
+	checkNothingLeft(p)
+}

@@ -85,11 +85,11 @@ func commandOf(action string) (command string) {
 	return command
 }
 
-// Loose returns the claim with only the first word of its command and its options: the other words
-// may stand for arguments.
+// Loose returns the claim without the words of its command after the first one, except options and
+// values: they may stand for arguments.
 func (c Claim) Loose() *Claim {
 	for i := len(c.words) - 1; i > 0; i-- {
-		if !givenOption.MatchString(c.words[i]) {
+		if givenWord.MatchString(c.words[i]) {
 			c.words = slices.Delete(slices.Clone(c.words), i, i+1)
 		}
 	}

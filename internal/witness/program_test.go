@@ -83,9 +83,12 @@ func TestRunFits(t *testing.T) {
 			}
 		})
 	}
-	greet, _ := ReadRun("`count words each`", "exit code 0")
-	if x := runOf(t, helper.AppRan{}, "words", "a"); greet.Fits(x) || !greet.Loose().Fits(x) {
-		t.Error("the loose claim needs only the first word; want so")
+	count, _ := ReadRun("`count words each 2`", "prints 2")
+	for arg, want := range map[string]bool{"2": true, "3": false} {
+		x := runOf(t, helper.AppRan{Stdout: []byte("2\n")}, "words", "a", arg)
+		if got := count.Loose().Fits(x); got != want || count.Fits(x) {
+			t.Errorf("%s: fits the loose claim: %v, want %v; and not the claim itself", arg, got, want)
+		}
 	}
 }
 
