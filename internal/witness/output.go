@@ -47,6 +47,12 @@ var (
 
 // readOutput reads what a result says of the output and the files of a run.
 func (c *Claim) readOutput(action, result string) {
+	for _, at := range inlineCode.FindAllStringIndex(result, -1) { // a later run: "and `notes list` shows it"
+		if program, _, more := strings.Cut(strings.Trim(result[at[0]:at[1]], "`"), " "); more && len(c.command) > 0 && program == c.command[0] {
+			result = result[:at[0]]
+			break
+		}
+	}
 	vars := variables(action, strings.ReplaceAll(result, "`", ""))
 	if body, start, end := findDocument(strings.ReplaceAll(result, "`", " "), false); start >= 0 && body != nil {
 		before := result[:start]

@@ -48,14 +48,20 @@ func findDocument(text string, request bool) (body *shape, start, end int) {
 		empty := request && v.items != nil && len(v.items) == 0 && !v.more
 		if ok && r.rest == "" && (empty || !v.wording(text[:i])) {
 			body = &v
+			if listOf.MatchString(text[:i]) {
+				body = &shape{items: []shape{v}, more: true}
+			}
 		}
 		return body, i, i + n
 	}
 	return nil, -1, -1
 }
 
+// listOf matches the text before a document that describes the items of a list.
+var listOf = regexp.MustCompile(`(?i)\b(?:array|list) (?:of|with)(?: objects?)?:? *$`)
+
 // beforeBare is the text before a document of bare keys.
-var beforeBare = regexp.MustCompile(`(?i)(?:^|\b[1-5]\d\d(?: ok| created)?:?|\b(?:body|json|object|with|list|array)) *$`)
+var beforeBare = regexp.MustCompile(`(?i)(?:^|\b[1-5]\d\d(?: ok| created)?:?|\b(?:body|json|object|with|list|array|of)) *$`)
 
 // wording reports whether the brackets contain prose, not a document ("Hello {name}", "[a-z]{6}",
 // "[see below]"), or a document that names nothing ("{…}"). before is the text before the brackets.
