@@ -16,6 +16,7 @@ type Claim struct {
 	texts    []bodyText // parts of the body
 	json     *shape     // the body
 	form     form       // what the body is in other respects
+	next     *Claim     // a request that follows, and its response; nil for none
 
 	program bool      // the app is a program: an exchange is a run, a status its exit code
 	command []string  // the words of the command
@@ -60,6 +61,7 @@ func ReadClaim(under, action, result string) (c Claim, ok bool) {
 	c.requests = readRequests(under, action)
 	c.readResult(action, result)
 	c.echo()
+	c.readNext(result)
 	return c, len(c.requests) > 0 && (len(c.statuses) > 0 || len(c.headers) > 0 || c.ofBody())
 }
 
@@ -125,6 +127,26 @@ func (c *Claim) readResult(action, result string) {
 		c.readTexts(vars, before+" "+after)
 	}
 }
+
+// thenRequest finds a request that follows in a result, and its result.
+var thenRequest = regexp.MustCompile(`(?i)\b(?:then|afterwards|and|later)(?: an?)? ((?-i:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) +/[^→]*?)(?: then)? *(?:→|->|=>|\b(?:returns|gives|responds with|answers with|is)\b) *(.+)$`)
+
+// readNext reads the request that follows: "204, then GET /notes/N → 404".
+func (c *Claim) readNext(result string) {
+	m := thenRequest.FindStringSubmatch(blankQuotes(strings.ReplaceAll(result, "`", "")))
+	if m == nil || len(c.requests) != 1 {
+		return
+	}
+	if next, ok := ReadClaim("", m[1], m[2]); ok {
+		for i := range next.requests {
+			next.requests[i].before = &c.requests[0]
+		}
+		c.next = &next
+	}
+}
+
+// Next returns the claim of the request that follows in the contract, or nil.
+func (c Claim) Next() *Claim { return c.next }
 
 // ids returns the example ids in the paths of the requests.
 func (c *Claim) ids() (all []string) {

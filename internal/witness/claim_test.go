@@ -21,6 +21,9 @@ func (c Claim) String() string {
 		for _, h := range r.headers {
 			p += " " + h.name + "=" + h.has
 		}
+		if r.before != nil {
+			p += " after " + r.before.String()
+		}
 		for _, name := range r.lacks {
 			p += " -" + name
 		}
@@ -43,6 +46,9 @@ func (c Claim) String() string {
 	}
 	if c.json != nil {
 		parts = append(parts, c.json.String())
+	}
+	if c.next != nil {
+		parts = append(parts, "then", c.next.String())
 	}
 	return strings.Join(parts, " ")
 }

@@ -3,6 +3,7 @@ package witness
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -37,6 +38,12 @@ func (c Claim) Reading() (all Reading) {
 			}
 		}
 	}
+	for _, r := range c.requests {
+		if r.before != nil {
+			all.Requests[0] += ", after " + r.before.String()
+			break
+		}
+	}
 	for _, h := range c.headers {
 		all.Answer = append(all.Answer, h.String())
 	}
@@ -52,6 +59,10 @@ func (c Claim) Reading() (all Reading) {
 	}
 	if c.form.json {
 		all.Answer = append(all.Answer, "a JSON document")
+	}
+	if c.next != nil {
+		r := c.next.Reading()
+		all.Answer = append(all.Answer, "then "+strings.Join(append(r.Requests[:1], slices.Concat(r.Statuses, r.Answer)...), ": "))
 	}
 	return all
 }

@@ -19,6 +19,7 @@ type request struct {
 	headers  []header // headers that the request has
 	lacks    []string // headers that the request does not have
 	words    sending  // what the words after the path say
+	before   *request // that the tests must have sent earlier, nil for none
 	rest     string   // text of the action after path and query
 }
 
@@ -49,9 +50,11 @@ func readRequests(under, action string) (all []request) {
 	for _, above := range []string{"", under + " "} {
 		text := above + action
 		found := methodAndPath.FindAllStringSubmatchIndex(text, -1)
+		before := (*request)(nil)
 		if isNow := slices.DeleteFunc(slices.Clone(found), func(m []int) bool {
 			return earlier.MatchString(text[:m[0]])
 		}); len(isNow) > 0 {
+			before = beforeOf(text, found, isNow[0])
 			found = isNow
 		}
 		for i, m := range found {
@@ -64,6 +67,10 @@ func readRequests(under, action string) (all []request) {
 			from := m[4] + len(target)
 			r.rest = text[from:end]
 			r.readRest(min(max(0, len(above)-from), len(r.rest)))
+			if sentAfter.MatchString(text[:m[0]]) && len(all) > 0 { // "POST /a, then GET /a"
+				before, all = &all[len(all)-1], nil
+			}
+			r.before = before
 			all = append(all, r)
 		}
 		if len(all) > 0 {
@@ -71,6 +78,55 @@ func readRequests(under, action string) (all []request) {
 		}
 	}
 	return all
+}
+
+// beforeOf returns the request that the action says to have been sent before the one at now.
+func beforeOf(text string, found [][]int, now []int) *request {
+	for _, m := range found {
+		if m[0] != now[0] && sentBefore.MatchString(text[:m[0]]) {
+			r := readRequestOf(text[m[2]:m[3]], strings.TrimRight(text[m[4]:m[5]], `.,;:)"'`))
+			r.more = true
+			return &r
+		}
+	}
+	return nil
+}
+
+// Ordered reports whether the contract names an earlier request.
+func (c Claim) Ordered() bool {
+	return slices.ContainsFunc(c.requests, func(r request) bool { return r.before != nil })
+}
+
+// Follows reports whether the tests sent the earlier request of the contract before x, with the same
+// values in the path.
+func (c Claim) Follows(x Exchange, earlier []Exchange) bool {
+	r, _, ok := c.request(x)
+	return !ok || r.before == nil || slices.ContainsFunc(earlier, func(y Exchange) bool {
+		target, _, _ := r.before.asked(y)
+		return target && r.samePath(x, y)
+	})
+}
+
+// samePath reports whether x and the earlier request y have the same values in placeholders with
+// the same name.
+func (r request) samePath(x, y Exchange) bool {
+	values := func(of request, x Exchange) map[string]string {
+		all := map[string]string{}
+		raw, _, _ := strings.Cut(origin.ReplaceAllString(x.Target, ""), "?")
+		for i, part := range strings.Split(plainPath(raw), "/") {
+			if i < len(of.segments) && (of.segments[i].open || of.segments[i].id) {
+				all[of.segments[i].text] = part
+			}
+		}
+		return all
+	}
+	before := values(*r.before, y)
+	for name, value := range values(r, x) {
+		if other, ok := before[name]; ok && other != value {
+			return false
+		}
+	}
+	return true
 }
 
 func readRequestOf(methods, target string) request {
@@ -108,7 +164,9 @@ var (
 	// A query after its name instead of after the path.
 	namedQuery = regexp.MustCompile(`(?i)\bquery(?: string)?:? +\??([\w.-]+=[^\s,;&]+(?:&[\w.-]+=[^\s,;&]+)*)(?:[,;.]?$)`)
 	// The request after these words is sent earlier or later.
-	earlier = regexp.MustCompile(`(?i)\b(?:after|once|following|before|since)\b[^,;:]*$`)
+	earlier    = regexp.MustCompile(`(?i)\b(?:after|once|following|before|since)\b[^,;:]*$`)
+	sentBefore = regexp.MustCompile(`(?i)\b(?:after|once|following|since)\b[^,;:]*$`)
+	sentAfter  = regexp.MustCompile(`(?i)\bthen(?: \w+){0,2} $`)
 	// Headers that the request must not have.
 	withoutHeader = regexp.MustCompile(`(?i)\b(?:without|no) (?:an? |any |the )?(?:((?:access |bearer |auth |api )?token|authorization|authentication|auth|api[- ]key)(?: header)?|((?:[a-z0-9]+-)+[a-z0-9]+)(?: header)?|(cookies?|session(?: cookie)?)|(credentials|login))(?:[ ,.;)]|$)|\b(unauthenticated|anonymous(?:ly)?|not logged in)\b`)
 	// The document after these words is not the body.

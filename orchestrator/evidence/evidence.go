@@ -189,7 +189,7 @@ func (s Suite) tries() []try {
 type vocabulary struct {
 	app, empty, broken, asks, none string
 	answer, answers                string // the app's output, and what abl alters
-	never, otherwise, every        string // how the tests missed the contract's request
+	never, otherwise, every, early string // how the tests missed the contract's request
 }
 
 func (s Suite) vocabulary() vocabulary {
@@ -204,6 +204,7 @@ func (s Suite) vocabulary() vocabulary {
 		never:     "the tests never sent this request",
 		otherwise: "the tests sent this request only with other headers or another body",
 		every:     "every response to this request differs from the contract: ",
+		early:     "the tests sent this request only before the earlier request of the contract, or with another path than that",
 	}
 	switch s.Kind {
 	case helper.KindTCP:

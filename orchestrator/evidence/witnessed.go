@@ -89,6 +89,9 @@ func (s Suite) witnessed(c Contract) (all sight) {
 			return sight{blind: true}
 		}
 		one := s.shows(r, *claim)
+		if next := claim.Next(); next != nil && one.lacks == "" {
+			one.lacks = s.shows(r, *next).lacks
+		}
 		all.exchange = cmp.Or(all.exchange, one.exchange)
 		all.lacks = cmp.Or(all.lacks, one.lacks)
 		all.unread = cmp.Or(all.unread, one.unread)
@@ -101,7 +104,7 @@ func (s Suite) witnessed(c Contract) (all sight) {
 // claim matches better: GET /login is not the request of GET /C.
 func (s Suite) exchanges(r Run, claim witness.Claim) (all []witness.Exchange) {
 	for i, x := range r.Record {
-		if rank := claim.Rank(x); rank >= 0 && rank >= s.rank(r, i) {
+		if rank := claim.Rank(x); rank >= 0 && rank >= s.rank(r, i) && claim.Follows(x, r.Record[:i]) {
 			all = append(all, x)
 		}
 	}
@@ -154,6 +157,8 @@ func (s Suite) shows(r Run, claim witness.Claim) (found sight) {
 		found.blind = true
 	case len(answers) > 0:
 		found.lacks = s.vocabulary().every + wording.Cut(strings.Join(answers, "; "), 200)
+	case claim.Ordered() && slices.ContainsFunc(r.Record, claim.Asked):
+		found.lacks = s.vocabulary().early
 	case slices.ContainsFunc(r.Record, claim.AskedOtherwise):
 		found.lacks = s.vocabulary().otherwise
 	default:
