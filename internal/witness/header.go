@@ -21,8 +21,8 @@ var (
 	// The text after the name: its separator and the first word of its value.
 	headerValue = regexp.MustCompile(`^((?: header)?\s*(?::|=| of | is )?\s*)("[^"]*"|[^\s,;]*)`)
 	// The rest of a value: parameters, and items of a list.
-	headerParameters = regexp.MustCompile(`^(?:;? ?(?:realm|charset|filename|boundary|rel)="?[^",; ]*"?|; ?[\w-]+(?:=(?:"[^"]*"|[^\s,;"]*))?)+`)
-	headerItems      = regexp.MustCompile(`^(?:, ?(?:(?:no|must|max|s|stale|proxy)-[a-z-]+(?:=\d+)?|private|public|immutable|[A-Z][A-Za-z]*(?:-[A-Za-z]+)*\b))+`)
+	headerParameters = regexp.MustCompile(`^(?:;? ?(?:realm|charset|filename|boundary|rel)=(?:"[^"]*"|[^",; ]*)|; ?[\w-]+(?:=(?:"[^"]*"|[^\s,;"]*))?)+`)
+	headerItems      = regexp.MustCompile(`^(?:, ?(?:(?:no|must|max|s|stale|proxy)-[a-z-]+(?:=\d+)?|private|public|immutable|[A-Z*][A-Za-z]*(?:-[A-Za-z]+)*))+`)
 	listHeader       = regexp.MustCompile(`^(?:cache-control|allow|vary|access-control-(?:allow|expose)-(?:methods|headers))$`)
 	usualHeader      = regexp.MustCompile(`^(?:location|content-type|content-disposition|set-cookie|etag|cache-control|www-authenticate|retry-after|x-[a-z-]+)$`)
 	redirected       = regexp.MustCompile(`(?i)(?:\b30[12378]|\bredirect\w*)(?: \w+)? to\s+(/[^\s,;]*|https?://[^\s,;]+)`)
@@ -52,12 +52,16 @@ func (c *Claim) readHeaders(vars []string, result string) {
 	for _, m := range redirected.FindAllStringSubmatchIndex(plain, -1) {
 		add(m[0], m[1], newHeader("location", plain[m[2]:m[3]], vars))
 	}
+	until := 0 // the end of the previous value, which may look like a header: "Max-Age=0"
 	for _, m := range headerName.FindAllStringIndex(plain, -1) {
+		if m[0] < until {
+			continue
+		}
 		name := strings.ToLower(plain[m[0]:m[1]])
 		v := headerValue.FindStringSubmatch(result[m[1]:])
 		sep, value, end := v[1], v[2], m[1]
 		switch {
-		case strings.ContainsAny(sep, ":="):
+		case strings.Contains(sep, ":"), strings.Contains(sep, "=") && usualHeader.MatchString(name):
 			value += moreOfValue(name, result[m[1]+len(v[0]):])
 			end += len(sep) + len(value)
 		case !usualHeader.MatchString(name) && !strings.Contains(sep, "header"),
@@ -68,6 +72,7 @@ func (c *Claim) readHeaders(vars []string, result string) {
 		default:
 			value = "" // "a Location header with …"
 		}
+		until = end
 		add(m[0], end, newHeader(name, value, vars))
 	}
 	if httpOnly.MatchString(plain) && !slices.ContainsFunc(c.headers, func(h namedHeader) bool { return h.name == "set-cookie" }) {

@@ -103,6 +103,9 @@ func (r request) String() string {
 	for _, h := range r.headers {
 		text += ", header " + strings.TrimSpace(h.name+" "+h.has)
 	}
+	if w := r.words.String(); w != "" {
+		text += ", " + w
+	}
 	if len(r.lacks) > 0 {
 		text += ", without " + strings.Join(r.lacks, ", ")
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -55,6 +56,30 @@ func readSending(text string, above int) (s sending) {
 		}
 	}
 	return s
+}
+
+// String lists what is compared.
+func (s sending) String() string {
+	var all []string
+	if len(s.form) > 0 {
+		all = append(all, "form "+s.form.Encode())
+	}
+	if s.text != "" {
+		all = append(all, "body "+strconv.Quote(s.text))
+	}
+	if s.empty {
+		all = append(all, "no body")
+	}
+	if s.token {
+		all = append(all, "with a token, key or cookie")
+	}
+	for _, name := range s.mentions {
+		all = append(all, "with "+name)
+	}
+	for _, name := range s.omits {
+		all = append(all, "without "+name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // fits reports whether the request of x is as the words say. A body that abl could not keep fits.
