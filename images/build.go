@@ -122,6 +122,7 @@ func (m *Maker) prepare(r recipe, labels map[string]string, id string) ([]entry,
 	return files, args, nil
 }
 
+// attempt builds an image once. It returns nil on success.
 func (m *Maker) attempt(
 	ctx context.Context, r recipe, files []entry, network string, args map[string]string,
 ) *BuildError {
@@ -184,6 +185,7 @@ type output struct {
 	lines []string
 }
 
+// line handles one line of a build: a new step, or output of the current one.
 func (o *output) line(raw string) {
 	line := clean(raw)
 	if line == "" {

@@ -113,6 +113,7 @@ func downloads(s seen, c []recipe) bool {
 	return slices.ContainsFunc(plan(s, c), func(r recipe) bool { return r.network })
 }
 
+// makeAll builds the missing images of a chain and returns the reference of the last one.
 func (m *Maker) makeAll(ctx context.Context, s seen, c []recipe) (string, error) {
 	missing := plan(s, c)
 	if err := m.allowed(missing); err != nil {

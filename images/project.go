@@ -233,6 +233,8 @@ type kept struct {
 	places map[string]fs.FileInfo
 }
 
+// newKept returns the places that no build context may contain: abl's own folder, .env and the
+// written directories.
 func newKept(root string, written []string) kept {
 	k := kept{own: filepath.Join(root, ablDir), places: map[string]fs.FileInfo{}}
 	for _, path := range append(slices.Clone(written), k.own, filepath.Join(root, envFile)) {

@@ -86,6 +86,8 @@ func fetching(name, parent string, args map[string]string) recipe {
 // npmArch converts an engine's architecture to the name in npm packages.
 var npmArch = map[string]string{"amd64": "x64", "arm64": "arm64"}
 
+// toolsRecipe returns the recipe of the image that all others are based on: Node.js, npm and abl's
+// tools.
 func toolsRecipe(base, arch string) recipe {
 	node := nodePackage(nodeVersion, arch)
 	args := map[string]string{

@@ -89,6 +89,7 @@ func (c *RoleJobs) Job(ctx context.Context, role roles.Role, p state.Phase, up a
 	return j, nil
 }
 
+// call returns the agent's part of a job: its id, model and effort.
 func (c *RoleJobs) call(role roles.Role, p state.Phase) agent.Call {
 	key, who := roles.Key(c.Number, role, p.Step, p.Attempt), c.Players[role.Name]
 	at, effort := min(p.Fallback[role.Name], len(who.Models)-1), ""

@@ -141,6 +141,7 @@ func (l *Loop) filter(ctx context.Context) (*failedspecs.Filter, error) {
 	return failedspecs.NewFilter(l.Specs.Set.UpTo(l.Number), names), nil
 }
 
+// tag tags the commits of source and tests that have passed.
 func (l *Loop) tag(ctx context.Context, p *state.Phase, tests string) error {
 	name := passedTag(l.Number)
 	if err := l.Alone(); err != nil {

@@ -220,6 +220,7 @@ func roleAt(s state.Status) string {
 	return roles.Builder.Name
 }
 
+// judged returns the phase after a verdict. max is the number of iterations.
 func judged(p state.Phase, h Happened, max int) (state.Phase, error) {
 	p.TestsCommit, p.LastVerdict, p.Stalled = h.Commit, string(h.Verdict), h.Stalled
 	_, p.AppPrinted, _ = strings.Cut(p.AppFailed, "\n")

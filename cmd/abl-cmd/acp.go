@@ -217,6 +217,7 @@ func (o acpOption) choice() string {
 	return ""
 }
 
+// send writes a message to the agent. It returns io.EOF if the agent has ended.
 func (c *acpClient) send(m acpMessage) error {
 	m.Version = "2.0"
 	line, err := json.Marshal(m)

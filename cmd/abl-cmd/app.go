@@ -46,6 +46,8 @@ func (t tool) runApp(ctx context.Context, args []string) int {
 	return ran.Exit
 }
 
+// exchange runs the app with the files of the exchange folder as input, and replaces them with the
+// files that the run left.
 func (t tool) exchange(ctx context.Context, args []string) (ran helper.AppRan, err error) {
 	dir, err := filepath.Abs(cmp.Or(os.Getenv("ABL_EXCHANGE"), helper.Exchange))
 	if err != nil {

@@ -99,6 +99,7 @@ func (t tool) refuse(format string, args ...any) int {
 	return exitUsage
 }
 
+// list prints the commands that the role can run, after before.
 func (t tool) list(before string) int {
 	fmt.Print(before)
 	w := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
@@ -111,6 +112,7 @@ func (t tool) list(before string) int {
 	return exitOK
 }
 
+// getSpec prints the spec of a phase and the ids of its contracts.
 func (t tool) getSpec(args []string) int {
 	set, _ := spec.LoadDir(t.Specs)
 	number, err := strconv.Atoi(strings.Join(args, " "))

@@ -44,6 +44,7 @@ func runAgent(ctx context.Context, path string, out io.Writer) int {
 	return end.Exit
 }
 
+// runSpec runs the command that a file describes, to its end or its deadline.
 func runSpec(ctx context.Context, path string, out io.Writer) (end helper.RunEnd, err error) {
 	spec, err := helper.Read[helper.RunSpec](path)
 	if err != nil {

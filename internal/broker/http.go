@@ -43,6 +43,7 @@ func (c Client) Restart(ctx context.Context) (reply helper.CommandReply, err err
 	return reply, err
 }
 
+// post sends a request to the broker and decodes its reply, of at most most bytes.
 func (c Client) post(ctx context.Context, path string, body io.Reader, most int64, reply any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+path, body)
 	if err != nil {
@@ -93,6 +94,8 @@ func (s *server) routes() http.Handler {
 	})
 }
 
+// restart restarts the app. For a command-line program, which does not stay running, it clears the
+// home directory.
 func (s *server) restart(w http.ResponseWriter, _ *http.Request) {
 	if s.spec.App == nil {
 		refuse(w, http.StatusConflict,

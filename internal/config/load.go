@@ -142,6 +142,7 @@ func (c *Config) cleanPaths() {
 // cloneDir is the Builder's workspace if it is a clone.
 const cloneDir = ".abl/work/src"
 
+// readFile reads the first settings file that exists.
 func readFile(l *Loaded, project string) error {
 	for _, name := range files {
 		data, err := hostfs.Read(project, name, maxBytes)
@@ -164,6 +165,7 @@ var gone = map[string]string{
 		"and against apps that give every request the same response",
 }
 
+// decode decodes the settings, and records the line of each one.
 func decode(l *Loaded, data []byte) error {
 	l.text = data
 	for _, k := range yamlfile.KeysIn(data) {
@@ -177,6 +179,7 @@ func decode(l *Loaded, data []byte) error {
 	return yamlfile.Decode(l.File, data, &l.Config)
 }
 
+// readDotenv reads .env, if it exists.
 func readDotenv(l *Loaded, project string) error {
 	vars, lines, warnings, err := readEnv(filepath.Join(project, EnvFile))
 	if errors.Is(err, hostfs.ErrAbsent) {

@@ -257,6 +257,7 @@ func (l *Loaded) CheckCommands(keys map[string]string) error {
 	return l.refuse(keys, "…command …prepare …acp")
 }
 
+// refuse returns an error if a setting at these places contains a secret.
 func (l *Loaded) refuse(secrets map[string]string, places string) error {
 	for key, value := range l.at(places) {
 		for name, secret := range byKey(secrets) {

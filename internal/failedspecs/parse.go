@@ -165,6 +165,7 @@ func (p *parser) problem(line int, text string) {
 	}
 }
 
+// result completes the problems and returns the parsed file.
 func (p *parser) result() Result {
 	p.Kind = Fail
 	if len(p.Entries) == 0 {

@@ -186,6 +186,7 @@ func (b *budget) total() Sum {
 	return b.now()
 }
 
+// now returns the current sums. The caller holds the turn.
 func (b *budget) now() Sum {
 	s := b.sum
 	s.Spent, s.Reserved, s.ReservedUSD = b.spent.tokens, b.reserved.tokens, b.reserved.usd

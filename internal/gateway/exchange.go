@@ -95,6 +95,7 @@ func (x *exchange) fail(status int, message string) {
 	x.respond(status, errorBody(meter.API(x.Provider), status, message))
 }
 
+// respond sends a response of the gateway itself.
 func (x *exchange) respond(status int, body []byte) {
 	x.Status = status
 	x.w.Header().Set("Content-Type", "application/json")

@@ -175,6 +175,7 @@ func folders(root *os.Root, name string) error {
 	return root.MkdirAll(name, 0o755)
 }
 
+// writeFile writes an entry to the work tree: a file, a link, or the folder of a submodule.
 func writeFile(s *gitdir.Store, root *os.Root, e *index.Entry) error {
 	if why := scan.Refused(e.Name, e.Mode == filemode.Symlink); why != "" {
 		return errors.New(why)

@@ -55,6 +55,7 @@ func (r *repository) Contains(commit, ancestor string) (bool, error) {
 	return false, err
 }
 
+// commit reads a commit. A missing repository has its own error.
 func (r *repository) commit(s storer.EncodedObjectStorer, hash string) (*object.Commit, error) {
 	c, err := object.GetCommit(s, plumbing.NewHash(hash))
 	if _, gone := os.Lstat(r.git.Path); err != nil && errors.Is(gone, fs.ErrNotExist) {

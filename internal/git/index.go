@@ -126,6 +126,8 @@ func unchanged(was, is fs.FileInfo) bool {
 	return os.SameFile(was, is) && was.ModTime().Equal(is.ModTime()) && was.Size() == is.Size()
 }
 
+// decodeIndex returns the entries of an index. It refuses unresolved conflicts and, outside of a clone,
+// sparse checkouts and submodules.
 func decodeIndex(data []byte, clone bool) ([]*index.Entry, error) {
 	if body := data[:max(0, len(data)-sha1.Size)]; bytes.HasSuffix(data, make([]byte, sha1.Size)) {
 		sum := sha1.Sum(body) // with index.skipHash git writes zeros, but go-git checks the sum

@@ -41,6 +41,7 @@ func CopyInto(dir, from string, uid, gid int) error {
 	return nil
 }
 
+// copyEntry copies a file or a link, or creates a directory.
 func copyEntry(target, source *os.Root, name string, e fs.DirEntry) error {
 	info, err := e.Info()
 	if err != nil {

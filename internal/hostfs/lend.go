@@ -196,6 +196,8 @@ func MkdirAll(project, path string) error {
 	return handOver(project, all, false)
 }
 
+// handOver gives paths to the owner of the project if abl runs as root. whole includes everything
+// below them.
 func handOver(project string, paths []string, whole bool) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -143,6 +143,7 @@ func (w *walker) step() error {
 	return w.enter(next)
 }
 
+// up returns to the parent directory. It fails if a directory was moved meanwhile.
 func (w *walker) up() error {
 	if err := w.move(".."); err != nil {
 		return err
@@ -190,6 +191,7 @@ func (w *walker) enter(name string) error {
 	}
 }
 
+// look visits an entry, unless it has disappeared.
 func (w *walker) look(name string) error {
 	e := Entry{Dir: fd(w.dir), Name: name, below: w.pathOf}
 	var err error

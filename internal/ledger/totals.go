@@ -16,6 +16,7 @@ type Counter struct {
 	Missing int   `json:"missing"` // number of rows without the number, or with a part of it
 }
 
+// add adds a count. A missing or incomplete one makes the sum a lower bound.
 func (c *Counter) add(n *int64, whole bool) {
 	if n == nil || !whole {
 		c.Missing++

@@ -114,6 +114,7 @@ func (o *Sanitizer) document(data []byte) []byte {
 	}
 }
 
+// literal returns a JSON string without secrets and control characters.
 func (o *Sanitizer) literal(quoted []byte) []byte {
 	var text string
 	if json.Unmarshal(quoted, &text) != nil {

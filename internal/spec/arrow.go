@@ -47,6 +47,7 @@ type enclosure struct {
 	brackets    int
 }
 
+// walk updates the open brackets, quotation marks and code with the characters of s.
 func (w *enclosure) walk(s string) {
 	for _, c := range s {
 		switch c {

@@ -67,6 +67,7 @@ type label struct {
 	sep, reason, text string // sep separates the line from the one that it continues
 }
 
+// labelOf returns the label at the beginning of a line, or one without a role.
 func labelOf(line string) label {
 	line = strings.TrimSpace(line)
 	if m := sentence.FindStringSubmatch(line); m != nil {

@@ -215,6 +215,7 @@ const (
 	resultColumn
 )
 
+// columnOf returns the meaning of a table column with this title.
 func columnOf(name string) column {
 	switch strings.ToLower(strings.Trim(tidy(name), ":. ")) {
 	case "#", "no", "nr":

@@ -105,6 +105,7 @@ func (p *parser) statement(s string, long bool) {
 	}
 }
 
+// point adds a test line.
 func (p *parser) point(point Point) {
 	if before := p.seen[point.Number]; point.Number > 0 && before > 0 {
 		p.problem(p.n, true, "line %d already has the number %d", before, point.Number)

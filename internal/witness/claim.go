@@ -92,6 +92,7 @@ func amount(word string) bool {
 	return slices.Contains(units, lower) || plural && !slices.Contains(notPlural, word)
 }
 
+// readResult reads the expected response: status, headers, document and texts.
 func (c *Claim) readResult(action, result string) {
 	result = plainCode(result)
 	body, start, end := findDocument(result, false)

@@ -286,6 +286,8 @@ func (r request) valueMatches(want, has string) bool {
 		(more == "" || strings.HasPrefix(more, " "))
 }
 
+// hasHeaders reports whether an exchange has the headers of a request, and none of those that it
+// lacks.
 func (r request) hasHeaders(x Exchange) bool {
 	for _, h := range r.headers {
 		if !h.isIn(x.SentHeader) {

@@ -106,6 +106,7 @@ type Attempt struct {
 	names    func(what string) []string // of its files in the log folder
 }
 
+// begin creates the folder of logs and reports it.
 func (r *Run) begin(workflow string) (err error) {
 	suffix := "-" + workflow
 	if r.Project.Name == V1 {

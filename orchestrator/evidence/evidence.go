@@ -150,6 +150,7 @@ type tallied struct {
 	refuted      tap.Point // the first result that is not ok
 }
 
+// tally counts the results of a contract in several replays.
 func tally(runs []Run, id string) tallied {
 	t := tallied{n: len(runs)}
 	for _, r := range runs {

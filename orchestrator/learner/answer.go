@@ -127,6 +127,7 @@ func ParseReview(text string) (r CodeReview) {
 	return r
 }
 
+// findingOf returns the finding of a category from the lines about it.
 func findingOf(c string, said []string) Finding {
 	said = slices.DeleteFunc(said, func(s string) bool { return s == "" || isPlaceholder(s) })
 	f := Finding{Category: c, State: RatedOK, Text: wording.Cut(strings.ReplaceAll(strings.Join(said, " "), "\n", " "), maxFinding)}

@@ -263,6 +263,7 @@ func (s Step) Kind() string {
 // Path returns the file of a write, append or delete step.
 func (s Step) Path() string { return s.Write + s.Append + s.Delete }
 
+// check returns an error if a step has no action, several, or a parameter of another action.
 func (s Step) check() error {
 	kind := s.Kind()
 	if kind == "" {

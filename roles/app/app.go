@@ -159,6 +159,8 @@ func (a *App) Describe(spec helper.BrokerSpec) Up {
 	}
 }
 
+// start creates and starts the app's services, volumes and container. It does not wait until the
+// app is ready.
 func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err error) {
 	if err := a.Holder(ctx, a.Place()); err != nil {
 		return Up{}, err
@@ -201,6 +203,7 @@ func (a *App) Down(ctx context.Context, key string) error {
 	return roles.CleanOutput(a.Safe, a.dir(key), "app.log", "events")
 }
 
+// remove removes the app's container, services and volumes.
 func (a *App) remove(ctx context.Context) error {
 	a.unwatchDisk()
 	err := errors.Join(a.Engine.Remove(ctx, a.box()), a.RemoveServices(ctx, boundary.PlaceService, a.Services))

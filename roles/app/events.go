@@ -121,6 +121,7 @@ func readiness(events []helper.Event, idle bool) (helper.Event, bool) {
 // maxEvents is more than a broker writes to its file, in bytes.
 const maxEvents = 1 << 20
 
+// readEvents reads the broker's events so far.
 func readEvents(path string) ([]helper.Event, error) {
 	f, err := roles.OpenOutput(path)
 	if err != nil {

@@ -249,6 +249,7 @@ func atMost(known *roles.Charged, b gateway.Budget) *roles.Charged {
 	return all
 }
 
+// sidecar returns the gateway's container for a call.
 func (g *Gate) sidecar(key string, deadline time.Time) sidecar {
 	return sidecar{
 		Engine: g.Engine,

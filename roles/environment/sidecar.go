@@ -149,11 +149,10 @@ func (s sidecar) feed(ctx context.Context, order any) error {
 
 func (s sidecar) box() sandbox.Box {
 	return sandbox.Box{
-		Name:  s.Name,
-		Image: s.Image,
-		User:  gatewayUser,
-		Argv: []string{helper.Bin + "/" +
-			helper.Gateway},
+		Name:   s.Name,
+		Image:  s.Image,
+		User:   gatewayUser,
+		Argv:   []string{helper.Bin + "/" + helper.Gateway},
 		Stdin:  true,
 		Labels: s.Labels,
 		Reach: sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: s.Inside, Aliases: []string{helper.GatewayAlias}},

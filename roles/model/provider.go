@@ -47,6 +47,7 @@ var providers = []Provider{
 	of("openai", "codex", `^(gpt-|o[1-9])`, askResponses),
 }
 
+// of returns the provider that one of abl's agents uses.
 func of(name, agentName, names string, ask func(context.Context, question) error) Provider {
 	a, _ := agent.Find(agentName) // cannot fail for abl's own agents
 	login := a.Logins[0]

@@ -149,6 +149,7 @@ func lint(s *project.Project, set spec.Set, only int) (lintReport, error) {
 	return all, nil
 }
 
+// problem returns a problem of a spec in the form of the report.
 func problem(s *project.Project, p spec.Problem) lintProblem {
 	f := lintProblem{
 		Code:       p.Code,
@@ -166,6 +167,7 @@ func problem(s *project.Project, p spec.Problem) lintProblem {
 	return f
 }
 
+// add adds and counts a problem.
 func (all *lintReport) add(f lintProblem) {
 	if f.Level == "error" {
 		all.Errors++

@@ -169,6 +169,8 @@ func (c Cap) Admits(w Words) error {
 	return nil
 }
 
+// spentOut returns the error of a reached limit: of and unit name the setting, more is the proposed
+// increase.
 func (w Words) spentOut(of, unit, more, what string) error {
 	return &exit.Error{
 		Code: exit.Budget,
@@ -273,6 +275,7 @@ type callSum struct {
 	counts     []*Spending
 }
 
+// add adds the tokens and the cost of a row of the ledger.
 func (c *callSum) add(list ledger.Prices, r ledger.Row) {
 	used, complete := r.All()
 	if !complete || r.Source == ledger.Nobody {

@@ -35,6 +35,7 @@ func Prices(root string, conf *config.Loaded) (ledger.Prices, error) {
 	return list, nil
 }
 
+// withOwn puts the prices of the settings before the prices in list.
 func withOwn(list ledger.Prices, root string, conf *config.Loaded) (ledger.Prices, error) {
 	if file := conf.Prices.File; file != "" {
 		data, err := hostfs.Read(root, file, maxPrices)
@@ -182,6 +183,7 @@ func raise(in *cli.Input, conf *config.Config) error {
 	return nil
 }
 
+// more parses the amount that a --budget flag adds to a limit.
 func more(flag, text string) (tokens int64, usd float64, err error) {
 	if flag == "budget-tokens" {
 		n, err := strconv.ParseUint(text, 10, 53)

@@ -79,6 +79,7 @@ func written(f detect.Fact) string {
 	return scalar(f.Value)
 }
 
+// fact returns the value that the repository shows for a setting.
 func (s *settings) fact(key string) (detect.Fact, bool) {
 	for _, f := range s.Facts {
 		if f.Key == key {
@@ -150,6 +151,7 @@ func (s *settings) open(indent, key, name string) {
 	}
 }
 
+// ready adds app.ready. Commands that compile first get a longer timeout.
 func (s *settings) ready() {
 	timeout := "60s"
 	for _, slow := range []string{"go run", "build", "cargo ", "mvn ", "gradlew ", "migrate", "db:prepare"} {
@@ -187,6 +189,7 @@ func (s *settings) env(indent, prefix string) {
 	}
 }
 
+// services adds app.services.
 func (s *settings) services() {
 	names := map[string]bool{}
 	for _, f := range s.Below("app.services.") {

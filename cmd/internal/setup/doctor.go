@@ -298,6 +298,7 @@ func appText(conf *config.Loaded) string {
 	return text
 }
 
+// checkPlayer checks that the settings give a role an agent that abl can run.
 func checkPlayer(s *project.Project, role roles.Role) finding {
 	p, err := s.Player(role)
 	if err != nil {
@@ -322,6 +323,7 @@ func checkPlayer(s *project.Project, role roles.Role) finding {
 // leastDisk is the free space that a phase needs, in bytes.
 const leastDisk = 1 << 30
 
+// checkDisk checks the free space of the project's disk.
 func checkDisk(dir string) finding {
 	left, err := hostfs.FreeSpace(dir)
 	if err != nil {

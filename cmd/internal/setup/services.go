@@ -26,6 +26,7 @@ func checkServices(ctx context.Context, s *project.Project) []finding {
 	return found
 }
 
+// startServices starts each service of the app once and reports how long it took.
 func startServices(ctx context.Context, s *project.Project) (found []finding, err error) {
 	err = inTrial(ctx, s.In, s.Conf, s.Paths.Root, false, func(env *environment.Environment) error {
 		if err := env.Boxes.Holder(ctx, boundary.PlaceBuilder); err != nil {

@@ -91,6 +91,7 @@ type lines struct {
 	last time.Time // of the last line that is not an action
 }
 
+// newLive returns lines for a terminal, with a status line below them.
 func newLive(out io.Writer) *lines {
 	return &lines{
 		out:   out,
@@ -165,6 +166,7 @@ func line(f fact, at time.Duration, c paint) string {
 	return text + indent + c.in(quiet, strings.ReplaceAll(f.below, "\n", indent))
 }
 
+// redraw updates the status line. Without one it prints a line after a long silence.
 func (l *lines) redraw() {
 	if l == nil || l.story.began.IsZero() {
 		return
@@ -182,6 +184,7 @@ func (l *lines) redraw() {
 	}
 }
 
+// close ends an open group and removes the status line.
 func (l *lines) close() {
 	if l == nil {
 		return

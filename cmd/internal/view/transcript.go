@@ -57,6 +57,7 @@ func (t *Transcript) Show(m agent.Message) {
 	}
 }
 
+// rows prints lines, folded to the terminal's width.
 func (t *Transcript) rows(lines []string, indent string, tone tone) {
 	begin := t.Who + " │ " + indent
 	room := t.Columns - utf8.RuneCountInString(begin)

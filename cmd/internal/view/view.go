@@ -58,6 +58,7 @@ type View struct {
 // stopping.
 func Open(ctx context.Context, o Options) *View { return open(ctx, o, time.Tick(200*time.Millisecond)) }
 
+// open starts a View that updates its status line at each tick.
 func open(ctx context.Context, o Options, tick <-chan time.Time) *View {
 	v := &View{safe: o.Safe, wake: make(chan struct{}, 1), ended: make(chan struct{}), done: make(chan struct{})}
 	v.end = sync.OnceFunc(func() { close(v.ended) })
@@ -142,6 +143,8 @@ func droppable(e state.Event) bool {
 	return e.Kind == state.Action || e.Kind == state.Progress || e.Kind == state.Running
 }
 
+// put adds an event to the queue of the printing goroutine. If the queue is full, it drops events
+// that may be lost.
 func (v *View) put(e state.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

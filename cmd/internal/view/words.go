@@ -167,6 +167,7 @@ func weakWords(e state.Event) string {
 	return ""
 }
 
+// endWords describes the end of a call with its number of actions.
 func endWords(f fact, e state.Event, actions int) fact {
 	f.text = e.Class
 	switch e.Class {

@@ -242,6 +242,7 @@ func clearDead(path string) bool {
 	return true
 }
 
+// heldBy returns the error of a lock that another process holds.
 func heldBy(path string) error {
 	age := "a moment"
 	if info, err := os.Lstat(path); err == nil {

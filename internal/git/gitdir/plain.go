@@ -42,6 +42,8 @@ func regular(dir, name string) error {
 	return nil
 }
 
+// plain calls regular for a folder of objects and, up to a depth of left, for the folders that it
+// borrows from.
 func plain(dir string, left int) error {
 	if err := regular(filepath.Dir(dir), filepath.Base(dir)); err != nil {
 		return err

@@ -388,6 +388,7 @@ func (w *walker) file(path string, n *name, was *index.Entry) error {
 	return nil
 }
 
+// mode returns the mode of an entry. On a disk without the executable bit, it is the committed one.
 func (w *walker) mode(n *name, was *index.Entry) filemode.FileMode {
 	switch {
 	case n.link():

@@ -61,6 +61,7 @@ func (s *session) close() error {
 	return s.failed
 }
 
+// answer replies to a request of BuildKit: its health check, or a question for credentials.
 func (s *session) answer(stream grpc.ServerStream, known logins) error {
 	method, _ := grpc.MethodFromServerStream(stream)
 	var asked, reply []byte

@@ -113,6 +113,8 @@ func (e *Engine) make(ctx context.Context, box sandbox.Box, info sandbox.Info) (
 	return id, err
 }
 
+// connectRest connects a container to all its networks except the first, which its creation
+// includes.
 func (e *Engine) connectRest(ctx context.Context, id string, all []sandbox.Endpoint) error {
 	for _, end := range all[min(1, len(all)):] {
 		err := e.change(ctx, short, func(ctx context.Context) error {
@@ -178,6 +180,7 @@ func onlyProxySockets(all []sandbox.Mount) bool {
 	return !slices.ContainsFunc(all, func(m sandbox.Mount) bool { return m.What != sandbox.Door })
 }
 
+// checkPlaces checks the paths of mounts.
 func checkPlaces(box sandbox.Box) error {
 	for _, m := range box.Mounts {
 		if !clean(m.Target) || m.Source == "" || !m.What.IsVolume() && !clean(m.Source) {

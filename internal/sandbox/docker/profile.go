@@ -111,6 +111,7 @@ func config(box sandbox.Box) container.Config {
 	return c
 }
 
+// hardened returns the restrictions of a container.
 func hardened(box sandbox.Box) container.HostConfig {
 	// The engine's init reaps zombies, which count as processes, and forwards SIGTERM.
 	// abl's own programs do that without it: other programs of a role could access the
@@ -138,6 +139,7 @@ func hardened(box sandbox.Box) container.HostConfig {
 	return h
 }
 
+// resources returns the limits of a container.
 func resources(l sandbox.Limits, info sandbox.Info) container.Resources {
 	r := container.Resources{
 		Memory:     l.Memory,

@@ -74,6 +74,7 @@ func (e *stores) inspectVolume(ctx context.Context, name string) (volume.Volume,
 	return v, about(err, "volume %q", name)
 }
 
+// sameVolume returns an error if an existing volume is not the wanted one.
 func sameVolume(there volume.Volume, want sandbox.Volume) error {
 	if there.Labels[sandbox.LabelProject] != want.Labels[sandbox.LabelProject] {
 		return fmt.Errorf("it exists, but does not belong to this project: remove it with `docker volume rm %s`", there.Name)

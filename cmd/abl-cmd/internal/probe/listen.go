@@ -82,6 +82,7 @@ type counter struct {
 	marked     chan bool // receives a value when a datagram with mark arrives
 }
 
+// count counts the datagrams with the expected word until the socket is closed.
 func (c *counter) count() {
 	buf := make([]byte, maxWord)
 	for {

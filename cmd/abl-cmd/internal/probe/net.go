@@ -188,6 +188,7 @@ func lookups(ctx context.Context, names []string) sandbox.Proof {
 	return proof
 }
 
+// lookup returns the addresses of a name, unknown if there is no such name, or the error.
 func lookup(ctx context.Context, name string) string {
 	r := &net.Resolver{PreferGo: true}
 	found, err := r.LookupNetIP(ctx, "ip4", name+".") // the dot prevents search domains

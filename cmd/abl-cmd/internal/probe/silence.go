@@ -111,6 +111,7 @@ func (e *silence) connect(at netip.AddrPort) {
 	e.dials = append(e.dials, dial{at, fd, os.NewFile(uintptr(fd), at.String())})
 }
 
+// socketAddress returns an address in the form of the system calls.
 func socketAddress(at netip.AddrPort) (family int, to unix.Sockaddr) {
 	if at.Addr().Is4() {
 		return unix.AF_INET, &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
@@ -137,6 +138,7 @@ func (e *silence) listen(until time.Time) {
 	all.Wait()
 }
 
+// stream records the response on a TCP connection until a time, or that it was refused.
 func (e *responses) stream(t dial, until time.Time) {
 	defer t.file.Close()
 	buf := make([]byte, maxWord)
@@ -160,6 +162,7 @@ func (e *responses) stream(t dial, until time.Time) {
 	e.add(t.at, buf[:max(n, 0)])
 }
 
+// datagrams records the datagrams that arrive until a time.
 func (e *responses) datagrams(conn *net.UDPConn, until time.Time) {
 	defer conn.Close()
 	buf := make([]byte, maxWord)
