@@ -223,7 +223,7 @@ func weathers() []upstreamFault {
 		{name: "401", does: plays("401"), asks: 3, class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
 		{name: "403", api: anthropicAPI, does: answers(403, `{"type":"error","error":{"type":"permission_error","message":"not this model"}}`), class: outcome.Refused, says: "ANTHROPIC_API_KEY is refused: the provider responds 403: not this model", exit: 5},
 		{name: "an invalid key, with 400", does: plays(modelserver.Forged), class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
-		{name: "a prompt that is too long", does: plays(modelserver.TooLong), class: outcome.TooLarge, says: "longer than the model takes", exit: 5},
+		{name: "a prompt that is too long", does: plays(modelserver.TooLong), class: outcome.TooLarge, says: "longer than the model accepts", exit: 5},
 		{name: "a prompt that becomes too long", does: inTurn(answers(200, `{"candidates":[{"finishReason":"STOP"}]}`), plays(modelserver.TooLong)), times: 2, asks: 2, class: outcome.TooLarge, finish: "STOP", says: "exceeds the maximum number of tokens"},
 		{name: "a prompt that becomes too long again", does: inTurn(answers(200, `{"candidates":[{"finishReason":"STOP"}]}`), plays(modelserver.TooLong)), times: 4, asks: 2, class: outcome.TooLarge, finish: "STOP", says: "exceeds the maximum number of tokens", exit: 5},
 		{name: "413", api: anthropicAPI, does: answers(413, `{"type":"error","error":{"type":"request_too_large","message":"too large"}}`), class: outcome.TooLarge, says: "too large", exit: 5},

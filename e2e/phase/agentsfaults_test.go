@@ -52,13 +52,13 @@ var agentFaults = []agentFault{
 		is:       modelserver.TooLong,
 		what:     "the prompt has more tokens than the model takes: 400",
 		faultEnd: endsLarge,
-		says:     "the prompt is longer than the model takes",
+		says:     "the prompt is longer than the model accepts",
 	},
 	{
 		is:       modelserver.TooBig,
 		what:     "the request has more bytes than the API takes: 413, Gemini 400",
 		faultEnd: endsLarge,
-		says:     "the prompt is longer than the model takes",
+		says:     "the prompt is longer than the model accepts",
 	},
 	{
 		is:       modelserver.Forged,
@@ -226,9 +226,9 @@ var agentFaults = []agentFault{
 	{
 		is:       modelserver.TooLong,
 		tool:     true,
-		what:     "the conversation becomes longer than the model takes: 400",
+		what:     "the conversation becomes longer than the model accepts: 400",
 		faultEnd: faultEnd{outcome.TooLarge, 2, 5},
-		says:     "the prompt is longer than the model takes",
+		says:     "the prompt is longer than the model accepts",
 	},
 	{
 		is:       "500",

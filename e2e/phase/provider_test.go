@@ -114,7 +114,7 @@ var troubledRuns = []troubledRun{
 	}},
 	{long: true, exit: 5, troubles: []trouble{
 		{modelserver.Garbled, "away", "something other than a response of a model"},
-		{modelserver.TooLong, "large", "the prompt is longer than the model takes"},
+		{modelserver.TooLong, "large", "the prompt is longer than the model accepts"},
 	}},
 	{
 		long: true,

@@ -75,7 +75,7 @@ func (r *reader) lintContract(c Contract) {
 	}
 	if c.Absence && answers {
 		r.warn(c.Line, "absence-answer", c.ID+" is marked (absence), but its result is a status or an exit code",
-			"remove the mark: it is for results that a stopped system has, too")
+			"remove the mark: it is for results that a stopped system also has")
 	}
 }
 

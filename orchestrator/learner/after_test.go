@@ -182,7 +182,7 @@ func TestFaultsOfACall(t *testing.T) {
 		{"the-prompt-becomes-too-long-twice", time.Hour, []end{
 			{Happened{Fault: fault{Class: outcome.TooLarge, What: "9 of 8", Grown: true}}, "generate.2 after 0s"}, {Happened{Fault: fault{Class: outcome.TooLarge, What: "9 of 8", Grown: true}}, "mistakes.1 after 0s"},
 		}},
-		{"the-prompt-is-too-long", time.Hour, []end{{Happened{Fault: fault{Class: outcome.TooLarge, What: "1 of 0"}}, "generate.2: the agent failed: the prompt is longer than the model takes: 1 of 0"}}},
+		{"the-prompt-is-too-long", time.Hour, []end{{Happened{Fault: fault{Class: outcome.TooLarge, What: "1 of 0"}}, "generate.2: the agent failed: the prompt is longer than the model accepts: 1 of 0"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := Fresh().Begin("a task", "gemini", "m", 1, time.Unix(0, 0))

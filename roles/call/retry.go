@@ -38,7 +38,7 @@ var stops = map[outcome.Outcome]error{
 	outcome.Refused:    ErrLogin,
 	outcome.NoModel:    ErrModel,
 	outcome.Denied:     ErrDenied,
-	outcome.TooLarge:   fmt.Errorf("%w: the prompt is longer than the model takes", ErrAgent),
+	outcome.TooLarge:   fmt.Errorf("%w: the prompt is longer than the model accepts", ErrAgent),
 }
 
 // Stops returns the error of an outcome for which neither waiting nor repeating helps, nil for any

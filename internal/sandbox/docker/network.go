@@ -42,8 +42,8 @@ func (e *stores) EnsureNetwork(ctx context.Context, n sandbox.Network) (err erro
 	return fits(there, n)
 }
 
-// inspectNetwork returns a network by its name. If several have the name, it removes the unused
-// ones.
+// inspectNetwork returns a network by its name. If several have the name, it removes all
+// except one.
 func (e *stores) inspectNetwork(ctx context.Context, name string) (network.Inspect, error) {
 	n, err := get(ctx, e.conn, e.lookAtNetwork, name)
 	if err != nil && strings.Contains(err.Error(), "ambiguous") {
