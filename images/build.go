@@ -195,7 +195,7 @@ func (o *output) line(raw string) {
 		o.ended()
 		o.step = fmt.Sprintf("%s: s%s %s", o.name, number[1:], wording.Cut(step, stepRunes))
 		o.begun, o.lines = time.Now(), nil
-		o.m.Tell(o.begun, o.step)
+		o.m.Report(o.begun, o.step)
 	}
 	if len(o.lines) == mostLines {
 		o.lines = o.lines[1:]
@@ -338,7 +338,7 @@ func (m *Maker) pull(ctx context.Context) (string, error) {
 	begun := time.Now()
 	digest, err := m.Engine.Pull(ctx, registryBase, func(line string) {
 		watch.Reset(nextSign)
-		m.Tell(begun, "base: "+clean(line))
+		m.Report(begun, "base: "+clean(line))
 	})
 	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
 		return "", errSilent

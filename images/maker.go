@@ -69,7 +69,7 @@ func (m *Maker) foreign(ctx context.Context, ref string) (id string, err error) 
 	}
 	m.say("%s: pulling", ref)
 	begun := time.Now()
-	if _, err := m.Engine.Pull(ctx, ref, func(line string) { m.Tell(begun, ref+": "+clean(line)) }); err != nil {
+	if _, err := m.Engine.Pull(ctx, ref, func(line string) { m.Report(begun, ref+": "+clean(line)) }); err != nil {
 		return "", fmt.Errorf("%w: %s: %w", sandbox.ErrNoImage, ref, err)
 	}
 	if id, ok, err = m.Engine.ImageID(ctx, ref); err == nil && !ok {
@@ -184,8 +184,8 @@ func (m *Maker) lookWith(ctx context.Context, program string) (seen, entry, erro
 	return s, file, err
 }
 
-// Tell reports the current step and its start as progress.
-func (m *Maker) Tell(since time.Time, what string) {
+// Report reports the current step and its start as progress.
+func (m *Maker) Report(since time.Time, what string) {
 	if m.Progress != nil {
 		m.Progress(since, what)
 	}

@@ -132,7 +132,7 @@ func saveImages(ctx context.Context, in *cli.Input) error {
 			"name a file that does not exist yet, in a folder that does")
 	}
 	save := onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) {
-		return m.Save(ctx, &counted{Writer: f, tell: m.Progress, begun: time.Now()}, in.Args[1:]...)
+		return m.Save(ctx, &counted{Writer: f, report: m.Progress, begun: time.Now()}, in.Args[1:]...)
 	})
 	if err = errors.Join(save(ctx, in), f.Close()); err != nil {
 		os.Remove(in.Args[0])
@@ -158,7 +158,7 @@ func loadImages(ctx context.Context, in *cli.Input) error {
 		return exit.With(exit.Usage, fmt.Errorf("cannot load images: %w", err), "")
 	}
 	return onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) {
-		return m.Load(ctx, &counted{Reader: f, tell: m.Progress, begun: time.Now(), size: info.Size()})
+		return m.Load(ctx, &counted{Reader: f, report: m.Progress, begun: time.Now(), size: info.Size()})
 	})(ctx, in)
 }
 
@@ -166,7 +166,7 @@ func loadImages(ctx context.Context, in *cli.Input) error {
 type counted struct {
 	io.Reader
 	io.Writer
-	tell    func(time.Time, string)
+	report  func(time.Time, string)
 	begun   time.Time
 	n, size int64
 }
@@ -175,7 +175,7 @@ type counted struct {
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.n += int64(n)
-	c.tell(c.begun, fmt.Sprintf("loading, %.1f of %.1f MB", float64(c.n)/1e6, float64(c.size)/1e6))
+	c.report(c.begun, fmt.Sprintf("loading, %.1f of %.1f MB", float64(c.n)/1e6, float64(c.size)/1e6))
 	return n, err
 }
 
@@ -183,7 +183,7 @@ func (c *counted) Read(p []byte) (int, error) {
 func (c *counted) Write(p []byte) (int, error) {
 	n, err := c.Writer.Write(p)
 	c.n += int64(n)
-	c.tell(c.begun, fmt.Sprintf("saving, %.1f MB", float64(c.n)/1e6))
+	c.report(c.begun, fmt.Sprintf("saving, %.1f MB", float64(c.n)/1e6))
 	return n, err
 }
 

@@ -14,13 +14,13 @@ import (
 func TestImagesReportProgress(t *testing.T) {
 	var printed []string
 	begun := time.Now()
-	tell := func(since time.Time, what string) {
+	report := func(since time.Time, what string) {
 		if !since.Equal(begun) {
 			t.Errorf("since %s, want %s", since, begun)
 		}
 		printed = append(printed, what)
 	}
-	c := &counted{Writer: io.Discard, Reader: strings.NewReader(strings.Repeat("x", 2_500_000)), tell: tell, begun: begun, size: 5_000_000}
+	c := &counted{Writer: io.Discard, Reader: strings.NewReader(strings.Repeat("x", 2_500_000)), report: report, begun: begun, size: 5_000_000}
 	for range 2 {
 		if _, err := io.CopyN(io.Discard, c, 1_250_000); err != nil {
 			t.Fatal(err)

@@ -42,7 +42,7 @@ type Call struct {
 type Session struct {
 	Home  Home
 	Calls Caller
-	Tell  func(text string)      // shows whole lines to the user
+	Show  func(text string)      // shows whole lines to the user
 	Hosts []string               // that an author can reach in addition to the model
 	Admit func(key string) error // checks whether a new call may be paid
 	// Removes secrets and control characters from texts of agents.
@@ -59,7 +59,7 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 			return s, err
 		}
 		if shown != s.Cycle && s.Step != Finish {
-			x.Tell(cycleText(s))
+			x.Show(cycleText(s))
 			shown = s.Cycle
 		}
 		if err := x.waitOut(ctx, s); err != nil {
@@ -83,7 +83,7 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 			return next, stop
 		}
 		if s.Step == Keep {
-			x.Tell(reportText(next.Log[s.Cycle-1]))
+			x.Show(reportText(next.Log[s.Cycle-1]))
 		}
 		s = next
 	}
@@ -91,7 +91,7 @@ func (x *Session) Play(ctx context.Context, s State) (State, error) {
 }
 
 // note shows a note.
-func (x *Session) note(text string) { x.Tell("  " + wording.OneLine(text) + "\n") }
+func (x *Session) note(text string) { x.Show("  " + wording.OneLine(text) + "\n") }
 
 // waitOut waits before a call until the outage's wait is over.
 func (x *Session) waitOut(ctx context.Context, s State) error {
@@ -109,7 +109,7 @@ func (x *Session) waitOut(ctx context.Context, s State) error {
 // act does one step.
 func (x *Session) act(ctx context.Context, s State) (h Happened, err error) {
 	if phases[s.Step].title != "" {
-		x.Tell(stepText(s))
+		x.Show(stepText(s))
 	}
 	switch s.Step {
 	case Run:

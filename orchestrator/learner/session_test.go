@@ -48,11 +48,11 @@ func (w *world) Try(_ context.Context, a Call) (Happened, error) {
 	return Happened{Ran: &ran}, nil
 }
 
-func (w *world) tell(text string) { w.printed = append(w.printed, text) }
+func (w *world) show(text string) { w.printed = append(w.printed, text) }
 
 func (w *world) session(h Home) *Session {
 	return &Session{
-		Home: h, Calls: w, Tell: w.tell, Clean: func(s string) string { return s },
+		Home: h, Calls: w, Show: w.show, Clean: func(s string) string { return s },
 		Admit: func(string) error { return nil }, Policy: func() call.Policy {
 			return call.Policy{Now: time.Date(2026, 11, 22, 3, 4, 5, 0, time.UTC), Budget: time.Hour}
 		}, Sleep: func(_ context.Context, d time.Duration, _ time.Time) error {

@@ -26,7 +26,7 @@ type Engine interface {
 	Attach(ctx context.Context, name string, term sandbox.Terminal) (exit int, err error)
 	Guard(check func() error)
 	Killer(image func(context.Context) (string, error), report func(string))
-	Patient(ends context.Context, span time.Duration, tell func(away time.Duration, back bool))
+	Patient(ends context.Context, span time.Duration, report func(away time.Duration, back bool))
 	Close() error
 }
 

@@ -74,7 +74,7 @@ func (e *Environment) pull(ctx context.Context, service, ref string) error {
 	}
 	e.NoteImage(fmt.Sprintf("service %s: pulling %s", service, ref))
 	begun := time.Now()
-	_, err := e.Engine.Pull(ctx, ref, func(line string) { e.Images.Tell(begun, "service "+service+": "+line) })
+	_, err := e.Engine.Pull(ctx, ref, func(line string) { e.Images.Report(begun, "service "+service+": "+line) })
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w: service %q: %w; try docker pull %s; without a registry docker load or "+
 			"app.services.%s.dockerfile (docs/services.md)", sandbox.ErrNoImage, service, err, ref, service)

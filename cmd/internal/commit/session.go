@@ -166,7 +166,7 @@ func (s *session) prepare(r *codecommit.Run) (err error) {
 	r.Project, r.Model, r.Began = s.project, w, time.Now()
 	r.Secrets, r.Keys = s.project.Secrets(key.Value, s.in.Safe.Hide)
 	prices, _ := ledger.DefaultPrices() // without one, no call has a price
-	r.Book, r.Say = money.Book{Ledger: s.ledger, List: prices, Hide: s.in.Safe.Redact, Tell: s.say}, s.say
+	r.Book, r.Say = money.Book{Ledger: s.ledger, List: prices, Hide: s.in.Safe.Redact, Note: s.say}, s.say
 	out := map[bool]io.Writer{true: s.in.Stderr, false: s.in.Stdout}[s.in.Bool("json")]
 	r.Said = func(text string) { fmt.Fprintln(out, strings.TrimSuffix(text, "\n")) }
 	for what, text := range map[string]string{"query": r.Inputs.Query, "codebase": r.Inputs.Codebase} {

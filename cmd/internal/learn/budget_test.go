@@ -35,7 +35,7 @@ func spentOn(t *testing.T, caps config.Budget, rows ...ledger.Row) (learner.Home
 	}
 	in := &cli.Input{Safe: redact.NewSanitizer(nil)}
 	w := &work{in: in, conf: conf, prices: list, home: learner.Home{Root: root}}
-	w.tell = &printer{out: io.Discard, in: in}
+	w.printer = &printer{out: io.Discard, in: in}
 	at := w.home.Project()
 	book, account := w.accounts(1)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(at.Ledger()), 0o755), book.Append(rows)); err != nil {
@@ -90,7 +90,7 @@ func TestReachedBudgetStartsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := &learner.Session{
-				Home: home, Calls: unasked{t, name}, Admit: account.Admit, Tell: func(string) {},
+				Home: home, Calls: unasked{t, name}, Admit: account.Admit, Show: func(string) {},
 				Clean: func(s string) string { return s }, Policy: func() call.Policy { return call.Policy{} },
 			}
 			s := learner.State{Step: learner.Review, Session: 1, Cycle: 2, Cycles: 2, Attempt: 2, Log: make([]learner.Cycle, 2)}

@@ -214,8 +214,8 @@ func TestAgentOfOnesOwn(t *testing.T) {
 // The actions of an agent are printed while it works.
 func TestActionsArePrinted(t *testing.T) {
 	var out bytes.Buffer
-	tell := &printer{out: &out, in: &cli.Input{Safe: redact.NewSanitizer(nil)}}
-	tell.Emit(state.Event{Kind: state.Action, Text: "shell \x1b[2J ls"})
+	p := &printer{out: &out, in: &cli.Input{Safe: redact.NewSanitizer(nil)}}
+	p.Emit(state.Event{Kind: state.Action, Text: "shell \x1b[2J ls"})
 	if got := out.String(); got != "  > shell \\x1b[2J ls\n" {
 		t.Errorf("got %q, want the command with its escape sequence in words", got)
 	}

@@ -54,7 +54,7 @@ func replCommands() []replCommand {
 func (w *work) repl(ctx context.Context, tasks []string) error {
 	r := &repl{w: w}
 	if r.tty, r.read = lines(w.in); r.tty != nil {
-		w.tell.Line("Type a task, or :help.")
+		w.printer.Line("Type a task, or :help.")
 	}
 	var err error
 	for _, task := range tasks {
@@ -83,9 +83,9 @@ func (r *repl) run(ctx context.Context, line string) error {
 	case !strings.HasPrefix(line, ":"):
 		return r.task(ctx, line)
 	case i < 0:
-		r.w.tell.Line("unknown command %s; :help lists the commands", name)
+		r.w.printer.Line("unknown command %s; :help lists the commands", name)
 	case arg != "" && all[i].args == "":
-		r.w.tell.Line("%s takes no argument, but got %q", all[i].name, arg)
+		r.w.printer.Line("%s takes no argument, but got %q", all[i].name, arg)
 	case all[i].do == nil:
 		return io.EOF
 	default:
@@ -112,7 +112,7 @@ func (r *repl) task(ctx context.Context, task string) error {
 	case ctx.Err() != nil:
 		return err
 	case stopped:
-		r.w.tell.Line("The task was stopped; type it again to resume it, or :quit.")
+		r.w.printer.Line("The task was stopped; type it again to resume it, or :quit.")
 	default:
 		r.w.in.Say("%v", err)
 		if hint := exit.Hint(err); hint != "" {
@@ -125,9 +125,9 @@ func (r *repl) task(ctx context.Context, task string) error {
 func (r *repl) help(string) {
 	for _, c := range replCommands() {
 		// Line would collapse the spaces between the columns.
-		r.w.tell.show(fmt.Sprintf("%-9s %-4s %-7s %s\n", c.name, c.short, c.args, c.usage))
+		r.w.printer.show(fmt.Sprintf("%-9s %-4s %-7s %s\n", c.name, c.short, c.args, c.usage))
 	}
-	r.w.tell.Line("Anything else is a task.")
+	r.w.printer.Line("Anything else is a task.")
 }
 
 // set returns a command that changes an option, if it has an argument, and prints all options.
@@ -135,11 +135,11 @@ func set(name string) func(*repl, string) {
 	return func(r *repl, value string) {
 		if value != "" {
 			if err := r.w.set(name, value); err != nil {
-				r.w.tell.Line("%v", err)
+				r.w.printer.Line("%v", err)
 				return
 			}
 		}
-		r.w.tell.Line("Agent: %s, model: %s, cycles: %d", r.w.player.Agent.Name, r.w.model(), r.w.cycles)
+		r.w.printer.Line("Agent: %s, model: %s, cycles: %d", r.w.player.Agent.Name, r.w.model(), r.w.cycles)
 	}
 }
 
@@ -147,15 +147,15 @@ func set(name string) func(*repl, string) {
 func show(file string) func(*repl, string) {
 	return func(r *repl, _ string) {
 		if r.w.home.Root == "" {
-			r.w.tell.Line("There is no current project yet: type a task first.")
+			r.w.printer.Line("There is no current project yet: type a task first.")
 			return
 		}
 		text, err := r.w.home.Text(file)
 		if err != nil {
-			r.w.tell.Line("%v", err)
+			r.w.printer.Line("%v", err)
 			return
 		}
-		r.w.tell.show(strings.TrimRight(text, "\n") + "\n")
+		r.w.printer.show(strings.TrimRight(text, "\n") + "\n")
 	}
 }
 

@@ -30,15 +30,15 @@ import (
 
 // work is a directory with its settings, the agent and the options of the next session.
 type work struct {
-	in     *cli.Input
-	open   opener
-	here   string // real path of the directory
-	root   string // the abl project around it, for settings and .env; or here
-	chosen map[string]string
-	conf   *config.Loaded
-	prices ledger.Prices
-	home   learner.Home // of the last task
-	tell   *printer
+	in      *cli.Input
+	open    opener
+	here    string // real path of the directory
+	root    string // the abl project around it, for settings and .env; or here
+	chosen  map[string]string
+	conf    *config.Loaded
+	prices  ledger.Prices
+	home    learner.Home // of the last task
+	printer *printer
 
 	player environment.RoleAgent // the Builder of the settings
 	cycles int
@@ -51,7 +51,7 @@ func openWork(in *cli.Input, open opener) (*work, error) {
 		return nil, fmt.Errorf("cannot work here: %w", err)
 	}
 	out := map[bool]io.Writer{true: in.Stderr, false: in.Stdout}[in.Bool("json")]
-	w := &work{in: in, open: open, here: here, root: here, tell: &printer{out: out, in: in}}
+	w := &work{in: in, open: open, here: here, root: here, printer: &printer{out: out, in: in}}
 	if root, err := state.Find(here); err == nil {
 		w.root = root
 	}
@@ -131,10 +131,10 @@ func (w *work) learn(ctx context.Context, task string) (s learner.State, err err
 	if err != nil {
 		return s, err
 	}
-	w.tell.show(learner.BeginText(h, s, resumed))
+	w.printer.show(learner.BeginText(h, s, resumed))
 	s, err = w.play(ctx, s)
 	if err == nil || ctx.Err() != nil {
-		w.tell.show(learner.EndText(h, s))
+		w.printer.show(learner.EndText(h, s))
 	}
 	if err == nil && s.Best() == 0 {
 		err = fmt.Errorf("none of %d cycles wrote a program that runs: %s; the lessons are saved",
@@ -150,7 +150,7 @@ func (w *work) play(ctx context.Context, s learner.State) (learner.State, error)
 	budget := time.Duration(w.conf.Loop.OutageBudget)
 	x := &learner.Session{
 		Home:  w.home,
-		Tell:  w.tell.show,
+		Show:  w.printer.show,
 		Clean: w.in.Safe.Whole,
 		Sleep: call.Sleep,
 		Policy: func() call.Policy {
@@ -194,8 +194,8 @@ func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State
 		Offline:   w.in.Bool("offline"),
 		Weak:      w.in.Bool(cli.WeakFlag),
 		Safe:      w.in.Safe,
-		Note:      w.tell.Note,
-		NoteImage: w.tell.Note,
+		Note:      w.printer.Note,
+		NoteImage: w.printer.Note,
 	})
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func openPlace(ctx context.Context, w *work, x *learner.Session, s learner.State
 		Agent:  w.player.Agent,
 		Model:  w.model(),
 		Effort: w.player.Efforts[0],
-		Out:    w.tell,
+		Out:    w.printer,
 		Enter:  enter,
 	}
 	closed := func(why error) {
@@ -228,8 +228,8 @@ func (w *work) accounts(session int) (money.Book, *money.Account) {
 	at := w.home.Project()
 	used := func(key string) (money.Spendings, error) { return money.Spent(at, w.prices, session, key) }
 	words := money.Words{Again: "the same command and", Safe: "everything is saved"}
-	return money.Book{Ledger: ledger.Open(at.Ledger()), List: w.prices, Hide: w.in.Safe.Redact, Tell: w.tell.Note},
-		&money.Account{Conf: w.conf, Used: used, Words: words, Tell: w.tell.Note}
+	return money.Book{Ledger: ledger.Open(at.Ledger()), List: w.prices, Hide: w.in.Safe.Redact, Note: w.printer.Note},
+		&money.Account{Conf: w.conf, Used: used, Words: words, Note: w.printer.Note}
 }
 
 // prepare builds the agent's image and opens its gateways: to the model, and for calls that write a program

@@ -26,7 +26,7 @@ type Account struct {
 	Conf  *config.Loaded
 	Used  func(call string) (Spendings, error) // the spending that counts towards a call's caps; call may be ""
 	Words Words
-	Tell  func(string) // is called for each warning, once
+	Note  func(string) // is called for each warning, once
 
 	mu     sync.Mutex // Spent is called while a call runs
 	warned []string   // the warnings without figures
@@ -135,7 +135,7 @@ func (a *Account) Warn(texts ...string) {
 		about := figures.ReplaceAllString(text, "")
 		if !slices.Contains(a.warned, about) {
 			a.warned = append(a.warned, about)
-			a.Tell(text)
+			a.Note(text)
 		}
 	}
 }

@@ -100,13 +100,13 @@ type Book struct {
 	*ledger.Ledger
 	List ledger.Prices
 	Hide func(string) string // redacts text of agents
-	Tell func(string)        // is called for each repair of the file
+	Note func(string)        // is called for each repair of the file
 }
 
 // Ready checks that the ledger is writable, and creates or repairs it.
 func (b Book) Ready() error {
 	notices, err := b.EnsureHeader()
-	b.tell(notices)
+	b.note(notices)
 	return err
 }
 
@@ -122,13 +122,13 @@ func (b Book) Append(rows []ledger.Row) error {
 		}
 	}
 	notices, err := b.Ledger.Append(safe)
-	b.tell(notices)
+	b.note(notices)
 	return err
 }
 
-func (b Book) tell(notices []string) {
+func (b Book) note(notices []string) {
 	for _, n := range notices {
-		b.Tell("tokens.csv: " + n)
+		b.Note("tokens.csv: " + n)
 	}
 }
 

@@ -131,7 +131,7 @@ func TestCapsAdmit(t *testing.T) {
 // Usage that the agent counted is priced when it is added to the ledger.
 func TestEnteredRowsArePriced(t *testing.T) {
 	p, list := accounts(t)
-	b := Book{Ledger: ledger.Open(p.Ledger()), List: list, Hide: func(s string) string { return s }, Tell: func(string) {}}
+	b := Book{Ledger: ledger.Open(p.Ledger()), List: list, Hide: func(s string) string { return s }, Note: func(string) {}}
 	nobody := used("p1-build-1.1", ledger.Nobody, ledger.Unknown, 5, outcome.Done)
 	if err := b.Append([]ledger.Row{used("p1-build-1.1", ledger.CLI, ledger.Unknown, 200_000, outcome.Done), used("p1-build-2.1", ledger.CLI, ledger.Unknown, 200_001, outcome.Done), nobody}); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestEnteredRowsArePriced(t *testing.T) {
 func TestACallThatNearsItsCap(t *testing.T) {
 	var said []string
 	a := Account{
-		Conf: &config.Loaded{}, Tell: func(text string) { said = append(said, text) },
+		Conf: &config.Loaded{}, Note: func(text string) { said = append(said, text) },
 		Used: func(string) (Spendings, error) {
 			return Spendings{Phase: Spending{Tokens: 50, USD: usage.Dollars(1)}}, nil
 		},

@@ -111,7 +111,7 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 func (r *Run) begin(ctx context.Context) (err error) {
 	r.account = &money.Account{
 		Conf: r.Conf, Used: func(key string) (money.Spendings, error) { return r.Spent(r.phase, key) },
-		Words: money.Words{Again: fmt.Sprintf("abl phase %d", r.phase), Safe: "everything is committed"}, Tell: r.note,
+		Words: money.Words{Again: fmt.Sprintf("abl phase %d", r.phase), Safe: "everything is committed"}, Note: r.note,
 	}
 	if r.env, err = environment.Open(ctx, r.options()); err != nil {
 		return exit.OnEngine(err)

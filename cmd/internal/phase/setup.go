@@ -282,7 +282,7 @@ func (r *Run) openLedger() error {
 	if err != nil {
 		return err
 	}
-	tell := func(text string) { r.emit(state.Event{Text: text}) }
-	r.book = money.Book{Ledger: ledger.Open(r.Paths.Ledger()), List: list, Hide: r.In.Safe.Redact, Tell: tell}
+	note := func(text string) { r.emit(state.Event{Text: text}) }
+	r.book = money.Book{Ledger: ledger.Open(r.Paths.Ledger()), List: list, Hide: r.In.Safe.Redact, Note: note}
 	return r.book.Ready()
 }

@@ -60,7 +60,7 @@ func takesFetched(t *testing.T, ctx context.Context, cancel context.CancelCauseF
 	f, err := s.State()
 	must(t, err)
 	book := money.Book{Ledger: ledger.Open(s.Paths.Ledger()), Hide: func(s string) string { return s },
-		Tell: func(string) {}}
+		Note: func(string) {}}
 	must(t, book.Ready())
 	must(t, s.TakeLease(ctx, cancel, f, book, func(string) {}))
 	return f

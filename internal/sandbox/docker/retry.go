@@ -156,19 +156,19 @@ func unreachable(ctx context.Context, host string, cause error) error {
 // patience limits how long calls are repeated while the engine does not respond. A restarted engine
 // is back within seconds with its containers.
 type patience struct {
-	mu    sync.Mutex
-	ends  context.Context // ends the waiting
-	span  time.Duration
-	tell  func(away time.Duration, back bool)
-	since time.Time // start of the outage, zero while the engine responds
+	mu     sync.Mutex
+	ends   context.Context // ends the waiting
+	span   time.Duration
+	report func(away time.Duration, back bool)
+	since  time.Time // start of the outage, zero while the engine responds
 }
 
 // Patient makes every call wait up to span for an engine that does not respond, until ends is
-// done. tell is called at the start of an outage and when the engine responds again.
-func (e *conn) Patient(ends context.Context, span time.Duration, tell func(away time.Duration, back bool)) {
+// done. report is called at the start of an outage and when the engine responds again.
+func (e *conn) Patient(ends context.Context, span time.Duration, report func(away time.Duration, back bool)) {
 	e.patience.mu.Lock()
 	defer e.patience.mu.Unlock()
-	e.patience.ends, e.patience.span, e.patience.tell = ends, span, tell
+	e.patience.ends, e.patience.span, e.patience.report = ends, span, report
 }
 
 // holds reports, after a failed call, whether to wait any longer.
@@ -180,7 +180,7 @@ func (p *patience) holds() bool {
 	}
 	if p.since.IsZero() {
 		p.since = time.Now()
-		p.tell(0, false)
+		p.report(0, false)
 	}
 	return time.Since(p.since) < p.span
 }
@@ -190,7 +190,7 @@ func (p *patience) over() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.since.IsZero() {
-		p.tell(time.Since(p.since), true)
+		p.report(time.Since(p.since), true)
 		p.since = time.Time{}
 	}
 }
