@@ -116,12 +116,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec roles.Record, t *roles.Ta
 	tick, wall := time.NewTicker(roles.PollInterval), time.NewTimer(max(time.Until(intent.Begun.Add(r.Timeout)), 0))
 	defer tick.Stop()
 	defer wall.Stop()
-	idle := &idleTimer{
-		limit: r.Idle,
-		last:  time.Now(),
-		at:    time.Now(),
-		load:  func() *sandbox.Load { return r.load(tidy, j) },
-	}
+	idle := newIdleTimer(r.Idle, func() *sandbox.Load { return r.load(tidy, j) })
 	stopping, err := r.stopNoted(tidy, j, rec)
 	if err != nil {
 		return sandbox.Exit{}, err
@@ -263,6 +258,16 @@ type idleTimer struct {
 	was   *sandbox.Load
 
 	checks int // since the last activity
+}
+
+func newIdleTimer(limit time.Duration, load func() *sandbox.Load) *idleTimer {
+	now := time.Now()
+	return &idleTimer{
+		limit: limit,
+		load:  load,
+		last:  now,
+		at:    now,
+	}
 }
 
 const (
