@@ -142,40 +142,38 @@ func (x exchange) isDeleted(phase int) bool {
 	return err == nil && has
 }
 
+// moves reports whether a branch of a phase has to move to tip. Commits that the user added to it stay: abl gets
+// them when the user's own branch has them.
+func (x exchange) moves(src *git.Repo, branch, tip string) (bool, error) {
+	at, err := x.newest(branch, tip)
+	if err != nil || tip == "" || at == "" || at == tip {
+		return tip != "", err
+	}
+	if has, err := x.repo.Contains(at, tip); err != nil || has {
+		return false, err
+	}
+	later, err := src.Contains(tip, at)
+	if err == nil && !later {
+		x.In.Warn(fmt.Sprintf("%s stays at %.12s, which has commits that the phase does not have: git branch -m renames it",
+			branch, at))
+	}
+	return later, err
+}
+
 // bring moves the refs of phases, source, tests and state in the user's repository to the results of the phases.
 func (x exchange) bring(ctx context.Context, phases []int) (all []Published, err error) {
-	receive := func(from *git.Repo, ref, commit string) {
-		if err == nil && commit != "" {
-			if err = x.repo.Receive(ctx, from, ref, commit); err == nil {
-				all = append(all, Published{ref, commit})
-			}
+	receive := func(from *git.Repo, ref, commit string) error {
+		if commit == "" {
+			return nil
 		}
+		err := x.repo.Receive(ctx, from, ref, commit)
+		if err == nil {
+			all = append(all, Published{ref, commit})
+		}
+		return err
 	}
-	if isRepository(x.Paths.Src) {
-		src, oerr := git.Open(x.Paths.Src, x.SourceOptions())
-		err = oerr
-		every := begun(x.file)
-		for _, k := range every {
-			last, tip := k == every[len(every)-1], ""
-			if !last && !slices.Contains(phases, k) {
-				continue
-			}
-			if err == nil {
-				tip, err = src.Ref("refs/heads/" + Branch(k))
-			}
-			if err == nil {
-				err = src.Whole(tip)
-			}
-			if err == nil {
-				err = x.isWhatPassed(src, k, tip)
-			}
-			if slices.Contains(phases, k) {
-				receive(src, "refs/heads/"+x.PublishedBranch(k), tip)
-			}
-			if last {
-				receive(src, sourceRef, tip)
-			}
-		}
+	if err = x.forward(ctx); err == nil && isRepository(x.Paths.Src) {
+		err = x.bringSource(phases, receive)
 	}
 	if err == nil && isRepository(x.Paths.Tests) {
 		var at git.Commit
@@ -183,7 +181,9 @@ func (x exchange) bring(ctx context.Context, phases []int) (all []Published, err
 		if err = terr; err == nil {
 			at, _, err = tests.Head()
 		}
-		receive(tests, testsRef, at.Hash)
+		if err == nil {
+			err = receive(tests, testsRef, at.Hash)
+		}
 	}
 	if err == nil {
 		err = x.keepState(ctx)
@@ -192,6 +192,41 @@ func (x exchange) bring(ctx context.Context, phases []int) (all []Published, err
 		return all, fmt.Errorf("cannot publish: %w", err)
 	}
 	return append(all, Published{stateRef, x.file.Published}), nil
+}
+
+// bringSource passes the branches of phases to receive, and the last one as sourceRef.
+func (x exchange) bringSource(phases []int, receive func(from *git.Repo, ref, commit string) error) error {
+	src, err := git.Open(x.Paths.Src, x.SourceOptions())
+	if err != nil {
+		return err
+	}
+	every := begun(x.file)
+	for _, k := range every {
+		own, last := slices.Contains(phases, k), k == every[len(every)-1]
+		if !own && !last {
+			continue
+		}
+		tip, err := src.Ref("refs/heads/" + Branch(k))
+		if err == nil {
+			err = src.Whole(tip)
+		}
+		if err == nil {
+			err = x.isWhatPassed(src, k, tip)
+		}
+		if err == nil && own {
+			own, err = x.moves(src, x.PublishedBranch(k), tip)
+		}
+		if err == nil && own {
+			err = receive(src, "refs/heads/"+x.PublishedBranch(k), tip)
+		}
+		if err == nil && last {
+			err = receive(src, sourceRef, tip)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // upToDate fails if the published state has work that this project does not have. It accepts a

@@ -118,6 +118,7 @@ func TestPullBesideAnotherBranch(t *testing.T) {
 			must(t, err)
 			other := runGit(t, s.Paths.Root, "commit-tree", "-p", "main", "-m", "other", "main^{tree}")
 			runGit(t, s.Paths.Root, "update-ref", "refs/heads/"+Branch(1), other)
+			runGit(t, s.Paths.Root, "update-ref", "-d", sourceRef) // as published by an earlier version
 			must(t, os.Remove(s.Paths.State()))
 			if _, err := s.Pull(t.Context(), false); err == nil {
 				t.Error("without the commit of the phase: got no error")
@@ -127,6 +128,9 @@ func TestPullBesideAnotherBranch(t *testing.T) {
 			must(t, err)
 			if got := runGit(t, s.Paths.Src, "rev-parse", "HEAD"); got != tip {
 				t.Errorf("the clone is at %s, want %s, which was fetched", got, tip)
+			}
+			if got := runGit(t, s.Paths.Root, "rev-parse", Branch(1)); got != other {
+				t.Errorf("the local branch is at %s, want %s, which the user made", got, other)
 			}
 		})
 	}

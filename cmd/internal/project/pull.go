@@ -212,7 +212,10 @@ func (x exchange) incoming() (in incoming, err error) {
 	}
 	last := all[len(all)-1]
 	in.branch = Branch(last)
-	if in.src, err = x.newest(x.PublishedBranch(last), f.Phase(last).SrcCommit); err == nil && in.src == "" {
+	if in.src, err = x.repo.Ref(sourceRef); err == nil && in.src == "" { // of an earlier version
+		in.src, err = x.newest(x.PublishedBranch(last), f.Phase(last).SrcCommit)
+	}
+	if err == nil && in.src == "" {
 		in.src, err = x.withoutBranch(f.Phase(last).SrcCommit, x.PublishedBranch(last))
 	}
 	tests, terr := x.repo.Ref(testsRef)
@@ -267,7 +270,10 @@ func (x exchange) forward(ctx context.Context) error {
 			return err
 		}
 		is, err := x.newest(x.PublishedBranch(n), x.file.Phase(n).SrcCommit)
-		if err == nil && was != "" && is != was {
+		if err != nil || was == "" || is == was {
+			continue
+		}
+		if later, err := x.repo.Contains(is, was); err == nil && later {
 			if err := x.repo.Forward(ctx, ref, was, is); err != nil {
 				x.In.Warn(fmt.Sprintf("%s stays at %.12s: %v", x.PublishedBranch(n), was, err))
 			}
@@ -317,6 +323,9 @@ func (x exchange) believable(n int, in incoming) error {
 	own, err := x.newest(x.PublishedBranch(n), p.SrcCommit)
 	if err != nil {
 		return err
+	}
+	if has, err := x.repo.Contains(in.src, p.SrcCommit); err == nil && has {
+		own = in.src // also if a user rewrote the branch
 	}
 	for _, c := range []struct{ commit, in, name string }{
 		{p.SrcCommit, cmp.Or(own, in.src), x.PublishedBranch(n)},
