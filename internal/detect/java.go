@@ -77,6 +77,7 @@ func (j java) find() {
 	if web {
 		j.server("http", j.src(file, "spring-boot-starter-web"))
 		j.springPort()
+		j.springDatabase()
 	}
 	if strings.Contains(text, "spring-boot-starter-actuator") {
 		j.set("app.ready.path", "/actuator/health", j.src(file, "spring-boot-starter-actuator"))
@@ -125,12 +126,36 @@ func (j java) findMaven(text string, boots bool) {
 	}
 }
 
+const (
+	springFiles = "application.properties application.yml application.yaml"
+	localJDBC   = `(?m)^\s*(?:spring\.datasource\.)?url\s*[=:]\s*['"]?(jdbc:\w+://(?:localhost|127\.0\.0\.1)(?::\d+)?[^\s'"]*)`
+)
+
+// springDatabase replaces an address on this machine in the settings of Spring Boot by the service with its port.
+func (j java) springDatabase() {
+	for name := range strings.FieldsSeq(springFiles) {
+		file := j.at("src/main/resources/" + name)
+		url := capture(localJDBC, j.tree.Text(file))
+		from := find(file, j.tree.Text(file), localJDBC)
+		address := capture(`//(\w[\w.]*(?::\d+)?)`, url)
+		_, port, _ := strings.Cut(address, ":")
+		switch service := j.serviceAt(port); {
+		case url == "":
+		case service == "":
+			j.say("%s: spring.datasource.url is an address on this machine, and no service in the repository uses this port", from)
+		default:
+			url = strings.Replace(url, address, service+":"+port, 1)
+			j.note("app.env.SPRING_DATASOURCE_URL", url, from, "the service instead of this machine")
+		}
+	}
+}
+
 const serverPort = `(?m)^server\.port\s*[=:]\s*(?:\$\{[^:}]*:)?(\d+)` +
 	`|^server:\s*\n(?:[ \t]+.*\n)*?[ \t]+port:\s*(?:\$\{[^:}]*:)?(\d+)`
 
 // springPort records the port in the settings of Spring Boot, or its default.
 func (j java) springPort() {
-	for name := range strings.FieldsSeq("application.properties application.yml application.yaml") {
+	for name := range strings.FieldsSeq(springFiles) {
 		file := j.at("src/main/resources/" + name)
 		if text := j.tree.Text(file); match(serverPort, text) {
 			j.matches(file, text, serverPort)
