@@ -211,7 +211,7 @@ const tooling = `(?i)adminer|pgadmin|phpmyadmin|mongo-express|redisinsight|redis
 
 // usualPorts are the ports of well-known images.
 var usualPorts = [][2]string{
-	{"5432", "postgres postgis timescaledb pgvector pg"},
+	{"5432", "postgres postgresql postgis timescaledb pgvector pg"},
 	{"3306", "mysql mysql-server percona mariadb"},
 	{"6379", "redis valkey"},
 	{"27017", "mongo mongodb"},

@@ -24,7 +24,8 @@ func (p *project) sampleEnv() map[string]Fact {
 			all[name] = fact("app.env."+name, capture(sampleValue, value), Source{file, strconv.Itoa(n + 1)})
 		}
 	}
-	for name, f := range all {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		f := all[name]
 		f.Value = compile(`\$\{?(\w+)\}?`).ReplaceAllStringFunc(f.Value, func(use string) string {
 			return cmp.Or(all[strings.Trim(use, "${}")].Value, use)
 		})
@@ -86,7 +87,8 @@ func (e sampleEnv) find() {
 			}
 			return address
 		})
-		scheme := capture(`([\w+]+)://[^"'/]*\b(?:localhost|127\.0\.0\.1):\d`, f.Value)
+		f.Value = e.withService(f.Value)
+		scheme := capture(`([\w+]+)://[^"'/]*\b(?:localhost|127\.0\.0\.1)(?:[:/]|$)`, f.Value)
 		if scheme != "" && !strings.HasPrefix(scheme, "http") {
 			e.say("%s: %s is an address on this machine, and no service in the repository uses this port", f.From, key)
 		}
@@ -104,6 +106,20 @@ func (e sampleEnv) find() {
 	if len(empty) > 0 {
 		e.say("%s has no values for %s: add those that the app needs to app.env", file, strings.Join(empty, ", "))
 	}
+}
+
+// withService replaces this machine by a service in an address without a port, which its scheme shows.
+func (p *project) withService(address string) string {
+	const local = `^(\w+)\S*://\S*\b(localhost|127\.0\.0\.1)(?:/|$)`
+	m := compile(local).FindStringSubmatchIndex(address)
+	if m == nil {
+		return address
+	}
+	name := p.serviceAt(usualPort(address[m[2]:m[3]]))
+	if name == "" {
+		return address
+	}
+	return address[:m[4]] + name + address[m[5]:]
 }
 
 // serviceAt returns the service on a port, "" for none.
