@@ -229,9 +229,12 @@ func adopt(in *cli.Input, dir string, p *scaffold.Plan) error {
 
 // showInit prints the operations and, for a new project, the next steps.
 func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
-	written := false
+	written, others := false, " (.env.example lists the variables of other agents)"
 	for _, op := range p.Ops {
 		fmt.Fprintln(w, op)
+		if op.Kind == scaffold.Keep && op.Path == ".env.example" {
+			others = "" // it is the repository's own
+		}
 		written = written || op.Kind == scaffold.Write && op.Path == ".abl/config.yaml"
 	}
 	if written {
@@ -240,7 +243,7 @@ func showInit(in *cli.Input, w io.Writer, p scaffold.Plan) {
 			in.Say("next: set the open values in .abl/config.yaml,")
 		}
 		in.Say("next: write .abl/project.md and .abl/specs/phase1.md,")
-		in.Say("  add GEMINI_API_KEY=… to .env (.env.example lists the variables of other agents),")
+		in.Say("  add GEMINI_API_KEY=… to .env%s,", others)
 		in.Say("  then run abl phase 1%s", map[bool]string{true: ", and abl publish 1 after it has passed"}[p.Repo != ""])
 	}
 }
