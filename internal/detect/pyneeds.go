@@ -79,7 +79,7 @@ func (p *python) readNeeds() {
 	}
 	p.readSetup()
 	for name := range strings.FieldsSeq(testExtras) {
-		if len(p.pyproject.DependencyGroups[name]) > 0 && p.group == "" && p.first("uv.lock poetry.lock") == "" {
+		if len(p.pyproject.DependencyGroups[name]) > 0 && p.group == "" {
 			p.group = name
 			p.requireGroup(name, 3)
 		}

@@ -13,7 +13,7 @@ type python struct {
 	venv      string // the folder of the programs that app.prepare installs, "" without one
 	installed bool   // app.prepare also installs the project itself
 	extras    string // the extra of the project that its tests need, "[test]"
-	group     string // the dependency group that its tests need, without a lock file
+	group     string // the dependency group that its tests need, for pip
 }
 
 func (p *python) load() {
