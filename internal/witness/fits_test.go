@@ -78,3 +78,21 @@ func TestExchangesFit(t *testing.T) {
 		return claim.Misses(x)
 	})
 }
+
+// A document without its values differs in what each test of it looks at: a loop over no items checks
+// nothing.
+func TestWithoutValues(t *testing.T) {
+	for _, c := range []struct{ result, body, want string }{
+		{"200 {}", "{}", `{"altered":true}`},
+		{`200 {"a": 1}`, `{"a":1,"b":2}`, `{"b":2}`},
+		{`200 [{"a", "b"}, …]`, `[{"a":1,"b":2,"c":3},{"a":4,"b":5}]`, `[{"c":3},{}]`},
+		{"200 []", "[]", "[{}]"},
+	} {
+		t.Run(rowName(c.result), func(t *testing.T) {
+			claim, _ := ReadClaim("", "GET /a", c.result)
+			if _, got := claim.without(nil, []byte(c.body), nil); string(got) != c.want {
+				t.Errorf("%s: got %s, want %s", c.body, got, c.want)
+			}
+		})
+	}
+}

@@ -45,3 +45,34 @@ func TestOrderOfRequests(t *testing.T) {
 		})
 	}
 }
+
+// A test that is ok without the app and with an empty response is believed if it detects altered
+// responses, and not if it detects only one kind of them.
+func TestDetectsInSpiteOfNullApps(t *testing.T) {
+	for notices, want := range map[string]string{"status named": Verified, "status": Vacuous, "": Vacuous} {
+		t.Run(notices, func(t *testing.T) {
+			claim, _ := witness.ReadClaim("", "GET /a", `200 {"a": 1}`)
+			run := func(ok bool) Run {
+				text := map[bool]string{true: "ok 1 - P1.C1\n1..1\n", false: "not ok 1 - P1.C1\n1..1\n"}[ok]
+				return Run{TAP: tap.Parse([]byte(text), true), Exit: strings.Count(text, "not"), Watched: true, Record: []witness.Exchange{
+					{Method: "GET", Target: "/a", Status: 200, Got: bodyOf(`{"a": 1}`)}}}
+			}
+			ok, no := run(true), run(false)
+			s := Suite{Contracts: []Contract{{ID: "P1.C1", Says: "a", Claim: &claim}}, Away: &ok, Empty: &ok, Broken: &no}
+			s.Ran(run(true))
+			if st := Decide(nil, s).Contracts[0]; st.Is != Vacuous {
+				t.Errorf("without alterations: got %s, want %s", st.Is, Vacuous)
+			}
+			for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
+				for _, a := range all {
+					r := run(!strings.Contains(notices, string(a.Of[0].What)))
+					r.Record[0].Altered = true
+					s.Tried(a, r)
+				}
+			}
+			if st := Decide(nil, s).Contracts[0]; st.Is != want {
+				t.Errorf("got %s: %s, want %s", st.Is, st.Why, want)
+			}
+		})
+	}
+}
