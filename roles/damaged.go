@@ -40,7 +40,7 @@ func (d *Damaged) SetAside() (name string, err error) {
 // maxJSON is the largest size of a JSON file of a record, in bytes.
 const maxJSON = 64 << 20
 
-// readJSON decodes a file of a record. It returns false if there is none.
+// readJSON decodes a file of a record. It returns false if the file does not exist.
 func readJSON(path string, into any) (bool, error) {
 	data, err := hostfs.Read(filepath.Dir(path), filepath.Base(path), maxJSON)
 	for errors.Is(err, hostfs.ErrChanged) { // another part of abl replaced it during the read

@@ -162,7 +162,7 @@ func proofs(p state.Project, dir string) (own, app *audit.Proof, err error) {
 	return own, app, err
 }
 
-// proofIn returns the proof of the boundary in a record, nil if there is none.
+// proofIn returns the proof of the boundary in a record, or nil.
 func proofIn(p state.Project, dir string) (*audit.Proof, error) {
 	b, ok, err := roles.Record{Dir: dir}.Boundary()
 	if err != nil || !ok {

@@ -447,7 +447,6 @@ func connected(box container.InspectResponse) string {
 	return list(all)
 }
 
-// resolver checks the name servers and the additional hosts of a container.
 func resolver(outside bool, self []string, h *container.HostConfig) sandbox.Check {
 	want := "127.0.0.1, search ., options attempts:5 timeout:1"
 	if outside {
