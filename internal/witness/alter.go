@@ -106,25 +106,25 @@ func (a Altering) mayAlter(x Exchange) bool {
 		if c.program {
 			return x.Target == RunTarget
 		}
-		return c.Names(one.What) && c.Asked(x) && c.missesHead(x) == "" &&
+		return c.Names(one.What) && c.Asked(x) && c.missesHead(x, c.echoes(x)) == "" &&
 			(one.What == OfNamed || !c.allows(alteredStatus(x.Status)))
 	})
 }
 
 // without removes the values that the claim names from a response.
-func (c Claim) without(head, body []byte, echoes []echo) ([]byte, []byte) {
-	for _, header := range c.headers {
+func (r response) without(head, body []byte, echoes []echo) ([]byte, []byte) {
+	for _, header := range r.headers {
 		if header.absent {
 			continue
 		}
 		head = regexp.MustCompile(`(?im)^`+header.name+`:.*\n`).ReplaceAll(head, nil)
 	}
-	if doc, ok := decode(body); ok && c.json != nil {
-		if data, err := json.Marshal(c.json.without(doc)); err == nil {
+	if doc, ok := decode(body); ok && r.json != nil {
+		if data, err := json.Marshal(r.json.without(doc)); err == nil {
 			body = data
 		}
 	}
-	for _, p := range c.texts {
+	for _, p := range r.texts {
 		if p.absent {
 			continue
 		}

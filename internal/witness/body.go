@@ -52,11 +52,11 @@ func readForm(plain string) (f form) {
 }
 
 // ofBody reports whether the claim says something about the body.
-func (c Claim) ofBody() bool { return len(c.texts) > 0 || c.json != nil || c.form != form{} }
+func (r response) ofBody() bool { return len(r.texts) > 0 || r.json != nil || r.form != form{} }
 
 // named reports whether the claim names a value of the body.
-func (c Claim) named() bool {
-	return c.json != nil || slices.ContainsFunc(c.texts, func(p bodyText) bool { return !p.absent })
+func (r response) named() bool {
+	return r.json != nil || slices.ContainsFunc(r.texts, func(p bodyText) bool { return !p.absent })
 }
 
 // maxTexts is the maximum number of texts in a contract.

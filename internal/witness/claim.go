@@ -10,13 +10,10 @@ import (
 
 // Claim is the part of a contract that abl can compare with one exchange.
 type Claim struct {
+	response
+
 	requests []request // alternatives
-	statuses []span    // alternatives; empty means any
-	headers  []namedHeader
-	texts    []bodyText // parts of the body
-	json     *shape     // the body
-	form     form       // what the body is in other respects
-	next     *Claim     // a request that follows, and its response; nil for none
+	next     *Claim    // a request that follows, and its response; nil for none
 
 	program bool      // the app is a program: an exchange is a run, a status its exit code
 	command []string  // the words of the command
@@ -28,6 +25,15 @@ type Claim struct {
 	ordered bool      // the texts are in the order of the contract
 
 	text [4]string // the type of app, "" for HTTP, and the text that the claim was read from
+}
+
+// response is what a claim says of the response, or of the end of a run.
+type response struct {
+	statuses []span // alternatives; empty means any
+	headers  []namedHeader
+	texts    []bodyText // parts of the body
+	json     *shape     // the body
+	form     form       // what the body is in other respects
 }
 
 // MarshalJSON returns the text of the contract, for a proxy in a container.

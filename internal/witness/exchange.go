@@ -131,8 +131,8 @@ func (c Claim) AskedOtherwise(x Exchange) bool {
 func (c Claim) Fits(x Exchange) bool { return c.Asked(x) && c.Misses(x) == "" }
 
 // Trouble reports whether the contract requires a server error.
-func (c Claim) Trouble() bool {
-	return slices.ContainsFunc(c.statuses, func(s span) bool { return s.high >= 500 })
+func (r response) Trouble() bool {
+	return slices.ContainsFunc(r.statuses, func(s span) bool { return s.high >= 500 })
 }
 
 // Misses describes how the response of x differs from the contract, "" if it does not.
@@ -140,41 +140,44 @@ func (c Claim) Misses(x Exchange) string {
 	if c.program {
 		return c.missesRun(x)
 	}
-	if misses := c.missesHead(x); misses != "" {
+	echoes := c.echoes(x)
+	if misses := c.missesHead(x, echoes); misses != "" {
 		return misses
 	}
-	return c.missesBody(x)
+	return c.missesBody(x, echoes)
 }
 
 // DidNotWait reports whether the client closed the connection before it could see that the response
 // differs from the contract. A client that got a wrong status and read no body, as curl -f does, did
 // wait.
 func (c Claim) DidNotWait(x Exchange) bool {
-	return x.Left && (x.Status == 0 || c.missesHead(x) == "" && c.missesBody(x) != "")
+	echoes := c.echoes(x)
+	return x.Left && (x.Status == 0 || c.missesHead(x, echoes) == "" && c.missesBody(x, echoes) != "")
 }
 
-// missesHead is Misses for the status and the headers.
-func (c Claim) missesHead(x Exchange) string {
+// missesHead describes how status and headers of x differ from the contract after a request with
+// these echoes, "" if they do not.
+func (r response) missesHead(x Exchange, echoes []echo) string {
 	switch {
 	case x.Status == 0:
 		return "no response"
-	case !c.allows(x.Status):
+	case !r.allows(x.Status):
 		return fmt.Sprint(x.Status)
 	}
-	for _, h := range c.headers {
-		if !h.isIn(x, c.echoes(x)) {
+	for _, h := range r.headers {
+		if !h.isIn(x, echoes) {
 			return fmt.Sprintf("%d %s", x.Status, h.missing())
 		}
 	}
 	return ""
 }
 
-// missesBody is Misses for the body. It returns "" for a body that abl cannot decode.
-func (c Claim) missesBody(x Exchange) string {
+// missesBody is missesHead for the body. It returns "" for a body that abl cannot decode.
+func (r response) missesBody(x Exchange, echoes []echo) string {
 	switch {
-	case !c.ofBody():
+	case !r.ofBody():
 		return ""
-	case c.form.empty && x.Got.Bytes > 0:
+	case r.form.empty && x.Got.Bytes > 0:
 		return fmt.Sprintf("%d with a body", x.Status)
 	}
 	if len(x.Got.Begins) < int(min(x.Got.Bytes, maxBody)) { // the app sent too much at the same time
@@ -184,15 +187,14 @@ func (c Claim) missesBody(x Exchange) string {
 	if !ok {
 		return ""
 	}
-	echoes := c.echoes(x)
 	doc, isDoc := decode(body)
-	if c.form.json && !isDoc {
+	if r.form.json && !isDoc {
 		return fmt.Sprintf("%d without a JSON document", x.Status)
 	}
-	if c.json != nil && (!isDoc || !c.json.fits(doc, echoes, false)) {
+	if r.json != nil && (!isDoc || !r.json.fits(doc, echoes, false)) {
 		return fmt.Sprintf("%d with a different body", x.Status)
 	}
-	for _, text := range c.texts {
+	for _, text := range r.texts {
 		switch fits := text.fits(body, doc, isDoc, echoes); {
 		case fits:
 		case text.absent:

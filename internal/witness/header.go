@@ -39,15 +39,15 @@ var (
 )
 
 // readHeaders reads the headers that a result names.
-func (c *Claim) readHeaders(vars []string, result string) {
+func (r *response) readHeaders(vars []string, result string) {
 	plain := blankQuotes(result)
 	add := func(at, end int, h namedHeader) {
 		known := func(o namedHeader) bool { return o.name == h.name }
 		h.absent = withoutName.MatchString(plain[:at])
-		if !h.absent && (negated.MatchString(plain[:at]) || isMissing.MatchString(plain[end:])) || slices.ContainsFunc(c.headers, known) {
+		if !h.absent && (negated.MatchString(plain[:at]) || isMissing.MatchString(plain[end:])) || slices.ContainsFunc(r.headers, known) {
 			return
 		}
-		c.headers = append(c.headers, h)
+		r.headers = append(r.headers, h)
 	}
 	for _, m := range redirected.FindAllStringSubmatchIndex(plain, -1) {
 		add(m[0], m[1], newHeader("location", plain[m[2]:m[3]], vars))
@@ -75,7 +75,7 @@ func (c *Claim) readHeaders(vars []string, result string) {
 		until = end
 		add(m[0], end, newHeader(name, value, vars))
 	}
-	if httpOnly.MatchString(plain) && !slices.ContainsFunc(c.headers, func(h namedHeader) bool { return h.name == "set-cookie" }) {
+	if httpOnly.MatchString(plain) && !slices.ContainsFunc(r.headers, func(h namedHeader) bool { return h.name == "set-cookie" }) {
 		at := httpOnly.FindStringIndex(plain)
 		add(at[0], at[1], newHeader("set-cookie", "=; HttpOnly", vars))
 	}

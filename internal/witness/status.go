@@ -22,8 +22,8 @@ func (s span) String() string {
 }
 
 // allows reports whether the claim allows the status. A claim without statuses allows all.
-func (c Claim) allows(status int) bool {
-	return len(c.statuses) == 0 || slices.ContainsFunc(c.statuses,
+func (r response) allows(status int) bool {
+	return len(r.statuses) == 0 || slices.ContainsFunc(r.statuses,
 		func(s span) bool { return s.low <= status && status <= s.high })
 }
 
@@ -47,11 +47,11 @@ const saysStatus = `(?:response|result|answer) (?:is|was)|(?:status|code) (?:sho
 
 // readStatuses reads the statuses from plain, a result without its quoted texts. If it has none, it
 // reads them from the action: "GET /health returns 200 → a document".
-func (c *Claim) readStatuses(action, plain string) {
+func (r *response) readStatuses(action, plain string) {
 	add := func(s span) {
 		known := http.StatusText(s.low) != "" || s.wide() || s.low >= http.StatusBadRequest
-		if known && s.low > 100 && !slices.Contains(c.statuses, s) {
-			c.statuses = append(c.statuses, s)
+		if known && s.low > 100 && !slices.Contains(r.statuses, s) {
+			r.statuses = append(r.statuses, s)
 		}
 	}
 	for _, at := range statusRange.FindAllStringSubmatchIndex(plain, -1) {
@@ -89,14 +89,14 @@ func (c *Claim) readStatuses(action, plain string) {
 			add(span{status, status})
 		}
 	}
-	if len(c.statuses) > 0 {
+	if len(r.statuses) > 0 {
 		return
 	}
 	for _, m := range statusInAction.FindAllStringSubmatch(blankQuotes(action), -1) {
 		status, _ := strconv.Atoi(m[1] + m[2])
 		add(span{status, status})
 	}
-	if m := successful.FindStringIndex(plain); len(c.statuses) == 0 && m != nil && !negated.MatchString(plain[:m[0]]) {
+	if m := successful.FindStringIndex(plain); len(r.statuses) == 0 && m != nil && !negated.MatchString(plain[:m[0]]) {
 		add(span{200, 299})
 	}
 }
