@@ -427,8 +427,9 @@ func TestPullInAPartialClone(t *testing.T) {
 			must(t, os.MkdirAll(filepath.Join(root, state.Dir, "specs"), 0o755))
 			job := &Project{In: quiet(), Folder: Folder{Conf: s.Conf, Paths: state.NewProject(root, ".abl/work/src", ".abl/tests")}}
 			_, err = job.Pull(t.Context(), false)
-			_, command, named := strings.Cut(fmt.Sprint(err), "clone: git ")
-			if command, _, named = strings.Cut(command, " fetches all"); !named || exit.Code(err) != exit.Person {
+			_, command, _ := strings.Cut(fmt.Sprint(err), "clone: git ")
+			command, _, named := strings.Cut(command, " fetches all")
+			if !named || exit.Code(err) != exit.Person {
 				t.Fatalf("got %v, want exit %d with git's command", err, exit.Person)
 			}
 			runGit(t, root, strings.Fields(strings.ReplaceAll(command, "'", ""))...)
