@@ -207,7 +207,8 @@ func plainCode(result string) string {
 		if keyAndValue.MatchString(text) && !headerInCode.MatchString(text) {
 			return strconv.Quote(text)
 		}
-		if wordsInCode.MatchString(text) || strings.Contains(text, `"`) || bareCapital.FindString(text) == text && len(text) == 1 {
+		isText := strings.ContainsAny(text[:1], "{[") && !isDocument(text)
+		if wordsInCode.MatchString(text) && !isText || strings.Contains(text, `"`) || bareCapital.FindString(text) == text && len(text) == 1 {
 			return text
 		}
 		return `"` + text + `"`

@@ -54,7 +54,7 @@ func (c *Claim) readOutput(action, result string) {
 		}
 	}
 	vars := variables(action, strings.ReplaceAll(result, "`", ""))
-	if body, start, end := findDocument(strings.ReplaceAll(result, "`", " "), false); start >= 0 && body != nil {
+	if body, start, end := findDocument(inlineCode.ReplaceAllStringFunc(result, documentInCode), false); start >= 0 && body != nil {
 		before := result[:start]
 		if !negated.MatchString(before) && !inFile.MatchString(before) && !onStderr.MatchString(before) {
 			c.json = body.opened(vars, nil)
@@ -83,6 +83,15 @@ func (c *Claim) readOutput(action, result string) {
 	for _, group := range textGroups(result) {
 		c.readGroup(vars, result, plain, group)
 	}
+}
+
+// documentInCode returns blanks of the same length in place of the backticks, and of everything in
+// them that is not a document.
+func documentInCode(code string) string {
+	if text := code[1 : len(code)-1]; isDocument(text) {
+		return " " + text + " "
+	}
+	return strings.Repeat(" ", len(code))
 }
 
 // textGroups returns the positions of the quoted texts in groups: "a", "b" and "c".

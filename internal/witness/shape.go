@@ -30,10 +30,14 @@ type field struct {
 	shape
 }
 
-// findDocument finds the first complete document in text, except in paths. start is -1 if it finds
-// none. body is nil if it cannot be parsed or is prose in brackets. In a request, an empty document
+// findDocument finds the first complete document in text, except in paths and in a quoted text that
+// has other words ("Items [3]"). start is -1 if it finds none. body is nil if it cannot be parsed or is prose in brackets. In a request, an empty document
 // counts and bare keys are prose.
 func findDocument(text string, request bool) (body *shape, start, end int) {
+	var quotes [][]int
+	if !request {
+		quotes = quoted.FindAllStringIndex(text, -1)
+	}
 	for i, c := range text {
 		inQuotes := request && i > 0 && text[i-1] == '\'' // a shell command
 		if c != '{' && c != '[' || i > 0 && !strings.ContainsRune(" :(", rune(text[i-1])) && !inQuotes {
@@ -42,6 +46,9 @@ func findDocument(text string, request bool) (body *shape, start, end int) {
 		n := balanced(text[i:])
 		if n == 0 {
 			break
+		}
+		if text[i:i+n] == checkbox || slices.ContainsFunc(quotes, func(at []int) bool { return at[0] < i && i < at[1] }) {
+			continue
 		}
 		r := shapeReader{rest: text[i : i+n]}
 		v, ok := r.value()
@@ -55,6 +62,15 @@ func findDocument(text string, request bool) (body *shape, start, end int) {
 		return body, i, i + n
 	}
 	return nil, -1, -1
+}
+
+// checkbox is an open item of a list in Markdown, not a document.
+const checkbox = "[ ]"
+
+// isDocument reports whether text is a whole document.
+func isDocument(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.ContainsAny(text[:min(len(text), 1)], "{[") && balanced(text) == len(text)
 }
 
 // listOf matches the text before a document that describes the items of a list.
