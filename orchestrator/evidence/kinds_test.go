@@ -86,7 +86,7 @@ func TestAlteredRuns(t *testing.T) {
 			s.Ran(run(true))
 			for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
 				for _, a := range all {
-					r := run(!strings.Contains(c.notices, string(a.Of[0].What)))
+					r := run(!strings.Contains(c.notices, string(a.Of["P1.C1"])))
 					for _, one := range s.Altering(a).Answers {
 						r.Record[0].Altered = r.Record[0].Altered || one.Claim.Fits(r.Record[0])
 					}

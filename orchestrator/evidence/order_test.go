@@ -65,7 +65,7 @@ func TestDetectsInSpiteOfNullApps(t *testing.T) {
 			}
 			for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
 				for _, a := range all {
-					r := run(!strings.Contains(notices, string(a.Of[0].What)))
+					r := run(!strings.Contains(notices, string(a.Of["P1.C1"])))
 					r.Record[0].Altered = true
 					s.Tried(a, r)
 				}

@@ -16,27 +16,11 @@ import (
 // Alteration is a replay in which the responses that fit some contracts were altered, to check
 // whether their tests detect it.
 type Alteration struct {
-	Of []Altered
+	Of map[string]witness.Alteration // by contract, what was altered in its responses
 
 	fault   string // of the machine, which prevented the replay
 	tap     tap.Document
 	touched map[string]string // by contract, how a response changed that its test should have detected
-}
-
-// Altered is a contract whose responses were altered.
-type Altered struct {
-	Contract string
-	What     witness.Alteration
-}
-
-// of returns what was altered in a contract's responses, or "".
-func (a Alteration) of(id string) witness.Alteration {
-	for _, one := range a.Of {
-		if one.Contract == id {
-			return one.What
-		}
-	}
-	return ""
 }
 
 // Tried adds such a replay. It only keeps what it needs of the record, because there are many
@@ -48,7 +32,7 @@ func (s *Suite) Tried(a Alteration, r Run) {
 		a.fault = r.Gone
 	}
 	for _, c := range s.Contracts {
-		if claim, what := s.claim(c), a.of(c.ID); what != "" && claim != nil && r.Gone == "" {
+		if claim, what := s.claim(c), a.Of[c.ID]; what != "" && claim != nil && r.Gone == "" {
 			if x, ok := touched(*claim, what, s.exchanges(r, *claim)); ok {
 				a.touched[c.ID] = claim.Altered(what, x)
 			}
@@ -105,13 +89,10 @@ func (s Suite) kinds(c Contract) (all []witness.Alteration) {
 	return all
 }
 
-// Alterations returns the missing replays that show whether tests detect altered responses. Each
-// contract gets a random number, so that the tests cannot know when it is altered. For each bit of
-// the numbers there are two replays: one alters the responses of the contracts with the bit, the
-// other those of the rest. So for each pair there is a replay in which only one of the two is
-// altered, and 2·log2(n) replays show which test detects what. A contract whose responses many
-// tests use would make them all fail. It gets its own replay, and so do contracts that are still
-// open.
+// Alterations returns the missing replays that show whether tests detect altered responses, in an
+// order that the tests cannot know. The first ones are those of plan. The others alter what is still
+// open: responses of several contracts together if earlier replays showed that their tests ignore
+// each other's alterations.
 func (s *Suite) Alterations() (all []Alteration) {
 	if s.planned == nil {
 		s.planned = s.plan()
@@ -126,18 +107,43 @@ func (s *Suite) Alterations() (all []Alteration) {
 	for _, i := range order {
 		c := s.Contracts[i]
 		for _, what := range s.kinds(c) {
-			if s.unnoticed(c) == "" && !s.noticed(c, what) && !s.triedAlone(c.ID, what) {
-				all = append(all, Alteration{Of: []Altered{{c.ID, what}}})
+			if s.unnoticed(c) != "" || s.noticed(c, what) || s.triedAlone(c.ID, what) {
+				continue
 			}
+			at := slices.IndexFunc(all, func(a Alteration) bool { return s.fitsInto(a, c.ID, what) })
+			if at < 0 {
+				at, all = len(all), append(all, Alteration{Of: map[string]witness.Alteration{}})
+			}
+			all[at].Of[c.ID] = what
 		}
 	}
 	return all
 }
 
-// oftenAsked is the number of matching exchanges from which a contract gets its own replay.
+// fitsInto returns true if the tests of a contract and of those that a replay alters ignore each
+// other's alterations. A contract of whose responses an earlier replay altered none needs its own
+// replay.
+func (s Suite) fitsInto(a Alteration, id string, what witness.Alteration) bool {
+	for _, before := range s.Altered {
+		if before.Of[id] == what && before.touched[id] == "" {
+			return false
+		}
+	}
+	for other, of := range a.Of {
+		if other == id || !s.ignores(id, other, of) || !s.ignores(other, id, what) {
+			return false
+		}
+	}
+	return true
+}
+
+// oftenAsked is the number of matching exchanges from which a contract is not altered together with
+// others at first, because many tests would fail.
 const oftenAsked = 3
 
-// plan returns the first replays.
+// plan returns the first replays. Each contract is altered in another half of them. So for each pair
+// there are a replay that only alters the first one, and a replay that only alters the second one:
+// 6 replays are enough for 20 contracts, 8 for 70.
 func (s *Suite) plan() []Alteration {
 	var several []Contract
 	for _, c := range s.Contracts {
@@ -149,21 +155,29 @@ func (s *Suite) plan() []Alteration {
 	if len(several) < 3 { // single replays are not more
 		return plan
 	}
-	numbers := s.shuffled(len(several))
-	for bit := range max(2, bits.Len(uint(len(several)-1))) {
-		for _, has := range []int{1, 0} {
-			var a Alteration
-			for i, c := range several {
-				if kinds := s.kinds(c); numbers[i]>>bit&1 == has {
-					a.Of = append(a.Of, Altered{c.ID, kinds[bit%len(kinds)]})
-				}
-			}
-			if len(a.Of) > 0 {
-				plan = append(plan, a)
-			}
+	var halves []uint
+	for ; len(halves) < len(several); plan = append(plan, Alteration{Of: map[string]witness.Alteration{}}) {
+		halves = halvesOf(len(plan) + 1)
+	}
+	for i, at := range s.shuffled(len(halves))[:len(several)] {
+		c, kinds := several[i], s.kinds(several[i])
+		for nth := i; halves[at] != 0; nth++ {
+			replay := bits.TrailingZeros(halves[at])
+			plan[replay].Of[c.ID] = kinds[nth%len(kinds)]
+			halves[at] &^= 1 << replay
 		}
 	}
 	return plan
+}
+
+// halvesOf returns all sets of n/2 of n replays, each as a bit mask.
+func halvesOf(n int) (all []uint) {
+	for set := uint(1); set < 1<<n; set++ {
+		if bits.OnesCount(set) == max(1, n/2) {
+			all = append(all, set)
+		}
+	}
+	return all
 }
 
 // shuffled returns the numbers below n in random order.
@@ -187,26 +201,43 @@ func (s Suite) fitting(c Contract) (n int) {
 
 // triedAlone returns true if there was a replay that only altered this contract's responses.
 func (s Suite) triedAlone(id string, what witness.Alteration) bool {
-	return slices.ContainsFunc(s.Altered, func(a Alteration) bool { return len(a.Of) == 1 && a.of(id) == what })
+	return slices.ContainsFunc(s.Altered, func(a Alteration) bool { return len(a.Of) == 1 && a.Of[id] == what })
 }
 
-// noticed returns true if the test of a contract detects an alteration of its own responses. Either
-// it is not ok in a replay with the alteration and ok in each replay that only alters others, or it
-// is not ok in a replay that alters nothing else.
+// noticed returns true if the test of a contract detects an alteration of its own responses: it is
+// not ok in a replay with the alteration, and ignores everything else that the replay alters.
 func (s Suite) noticed(c Contract, what witness.Alteration) bool {
-	own, others := false, false
 	for _, a := range s.Altered {
-		switch of := a.of(c.ID); {
-		case of == "":
-			others = others || !a.tap.Passes(c.ID)
-		case of == what && a.touched[c.ID] != "" && !a.tap.Passes(c.ID):
-			own = true
-			if len(a.Of) == 1 {
-				return true
-			}
+		own := a.Of[c.ID] == what && a.touched[c.ID] != "" && !a.tap.Passes(c.ID)
+		for other, of := range a.Of {
+			own = own && (other == c.ID || s.ignores(c.ID, other, of))
+		}
+		if own {
+			return true
 		}
 	}
-	return own && !others
+	return false
+}
+
+// ignores returns true if the test of a contract was ok in a replay that altered another contract's
+// responses but not its own. If there was no such replay with this alteration, one with the other
+// alteration counts.
+func (s Suite) ignores(id, other string, what witness.Alteration) (is bool) {
+	failed := false
+	for _, a := range s.Altered {
+		if a.Of[id] != "" || a.touched[other] == "" {
+			continue
+		}
+		switch passes, same := a.tap.Passes(id), a.Of[other] == what; {
+		case passes && same:
+			return true
+		case passes:
+			is = true
+		case same:
+			failed = true
+		}
+	}
+	return is && !failed
 }
 
 // detects returns true if the test of a contract detects each alteration of its responses.
@@ -220,7 +251,7 @@ func (s Suite) detects(c Contract) bool {
 func (s Suite) Altering(a Alteration) *witness.Altering {
 	var altering witness.Altering
 	for _, c := range s.Contracts {
-		if claim, what := s.claim(c), a.of(c.ID); claim != nil && what != "" {
+		if claim, what := s.claim(c), a.Of[c.ID]; claim != nil && what != "" {
 			altering.Answers = append(altering.Answers, witness.Altered{Claim: *claim, What: what})
 		}
 	}
