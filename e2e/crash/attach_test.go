@@ -124,6 +124,7 @@ func TestSecondRunIsRefused(t *testing.T) {
 
 // A run that is suspended and resumed misses nothing.
 func TestFrozenRunMissesNothing(t *testing.T) {
+	lab.Long(t)
 	want, _ := wanted(t)
 	t.Parallel()
 	s, r := startAtGate(t, "verifier", "")

@@ -17,6 +17,7 @@ import (
 // If the container that holds a network, or the listener, is killed before abl needs it, abl reports that,
 // creates another, and the phase ends like an undisturbed one.
 func TestHolderKilled(t *testing.T) {
+	lab.Long(t)
 	want, _ := wanted(t)
 	for point, holder := range map[string]string{
 		"call.created": "holder-verifier", "app.created": "holder-app", "probe.laid": "listener",

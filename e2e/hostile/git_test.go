@@ -68,6 +68,7 @@ const evidence = "it-ran"
 // Group C: trees that git cannot handle. abl commits the call anyway and reports the files that
 // it leaves out.
 func TestHostileTrees(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	r := s.playAttacks(t, treeAttacks())
 	s.runUserGit(t)

@@ -14,6 +14,7 @@ import (
 // Group G: bombs that the container's limits stop. The agent continues, and the machine stays
 // usable. The bombs that start and end processes during the count are counted more than once.
 func TestBombsAreHeld(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, "limits: {memory: 1g, pids: 100, disk: 64m, output: 64m}\nloop: {call_timeout: 120s}\n"+nodeApp)
 	s.playAttacks(t, []attack{
 		{id: "G10", by: "both", what: "processes"},
@@ -70,6 +71,7 @@ func TestEndings(t *testing.T) {
 }
 
 func TestCallsThatNeverEnd(t *testing.T) {
+	lab.Long(t)
 	playEndings(t, "3s", func(e ending) bool { return e.class == "timeout" })
 }
 

@@ -102,6 +102,7 @@ func gatewayAttacks() []attack {
 
 // Group D: the real Gemini CLI plays a role that has a gateway.
 func TestSecretsHold(t *testing.T) {
+	lab.Long(t)
 	s := newScene(t, usual+nodeApp)
 	h := listen(t, s.toolsImage())
 	attacks := gatewayAttacks()

@@ -99,6 +99,7 @@ func TestBaseline(t *testing.T) {
 // The baseline runs once, and a program without app.probe may refuse --help. app.build runs once
 // per commit, even if its app starts several times.
 func TestBaselineRunsOnce(t *testing.T) {
+	lab.Long(t)
 	p := hasServer(t, "command: node dist/server.mjs, port: 3000, ready: {path: /, timeout: 20s}, build: mkdir "+
 		"dist && cp server.mjs dist/", server)
 	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), unproven,

@@ -9,6 +9,7 @@ import (
 // Without an app section the app's container starts idle, and a declared background command
 // starts the system.
 func TestBackgroundCommandStartsTheSystem(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, `
 verifier_commands:
   start: {command: node server.mjs, background: true, description: "start the service"}

@@ -42,6 +42,7 @@ func TestCustomAgent(t *testing.T) {
 // response, has not done its task. Its container has the gateway's address and a token, but no
 // key.
 func TestCustomAgentThatDidNothing(t *testing.T) {
+	lab.Long(t)
 	for _, c := range []struct{ name, asks, reason string }{
 		{"open call", lab.File(t, "asks-once.sh"),
 			"the agent ended without running the tool that the model's last response calls"},
@@ -75,6 +76,7 @@ func TestCustomAgentThatDidNothing(t *testing.T) {
 // While a call runs, key_command prints another key, and the gateway uses it before the provider refuses
 // the first one. The agent notices nothing.
 func TestKeyIsRenewedDuringACall(t *testing.T) {
+	lab.Long(t)
 	const first, second = "a-first-key-of-nobody", "a-second-key-of-nobody"
 	p := newProject(t, nodeApp, call("builder", 0), verifies())
 	scripted, err := modelserver.Open(filepath.Join(p.Dir, ".abl/scenario.yaml"), io.Discard)

@@ -12,6 +12,7 @@ import (
 // The Builder installs a package from npm's registry through the gateway. Other hosts are out of
 // reach, and abl lists them at the call's end.
 func TestBuilderReachesOnlyItsRegistry(t *testing.T) {
+	lab.Long(t)
 	lab.Egress(t)
 	p := newProject(t, nodeApp+"network: {allow: [npm]}\n",
 		builds(write("server.mjs", server),

@@ -79,6 +79,7 @@ func killsReplays(p *lab.Project, killers map[string][]string) (killed func() in
 // repeats it, without another call. Then an honest suite passes, and a suite that checks nothing
 // does not.
 func TestKilledReplaysAreNotEvidence(t *testing.T) {
+	lab.Long(t)
 	always := map[string][]string{}
 	for _, role := range []string{"replay-no-app", "replay-empty", "replay-500"} {
 		always[role] = []string{"X", "X", "X", "X"}

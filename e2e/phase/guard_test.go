@@ -42,6 +42,7 @@ func asUser(p *lab.Project, args ...string) string {
 // If a history changes while an agent works, the user has to decide. abl keeps the call, and
 // commits nothing on top in any later run.
 func TestHistoryMovesWhileTheBuilderWorks(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, nodeApp, builds(write("server.mjs", server), meets(t)), verifies())
 	history(p)
 	was := p.Git("src", "rev-parse", "HEAD")

@@ -73,6 +73,21 @@ func TestProgramPasses(t *testing.T) {
 	checkNothingLeft(p)
 }
 
+// The default time is enough to alter the output of a program for each of 20 contracts, although
+// most tests need a command of another contract first.
+func TestTwentyContractsOfAProgram(t *testing.T) {
+	lab.Long(t)
+	p := newProject(t, strings.Replace(command, "count.sh", "tasks.sh", 1),
+		builds(write("tasks.sh", lab.File(t, "apps/tasks.sh"))), call("verifier", 0, hasSuite(t, "tasks.sh"), report()))
+	p.Write(".abl/specs/phase1.md", lab.File(t, "tasks.md"))
+	p.Write(".abl/config.yaml", strings.Replace(p.Read(".abl/config.yaml"), ", strength_time: 5m", "", 1))
+	p.Must(0, "phase", "1")
+	if got, want := auditRecord(p, 1, 1).Strength, "shown for 20 of 20 contracts"; got != want {
+		t.Errorf("strength: got %q, want %q", got, want)
+	}
+	checkNothingLeft(p)
+}
+
 // A suite that does not check what the program does cannot pass. The program's files, output and
 // child processes harm neither its next run nor its Verifier.
 func TestWeakProgramSuitesDoNotPass(t *testing.T) {
@@ -156,6 +171,7 @@ func TestTCP(t *testing.T) {
 // A program that violates its contracts does not pass with tests that check less than the contracts
 // say. Its other contracts are verified.
 func TestProgramViolations(t *testing.T) {
+	lab.Long(t)
 	_, cases, tests := fromArchive(t, "testdata/programs.txtar")
 	spec := strings.TrimSuffix(oneSpec, "GET / → 200 with the text ok\n```\n")
 	for _, c := range cases {

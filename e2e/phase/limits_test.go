@@ -157,6 +157,7 @@ type deadline struct{ name, id, want string }
 // Whatever an agent does to the processes around it, its container ends after its deadline even
 // without abl. So does the container that holds its network.
 func TestContainersEndAfterTheirDeadline(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, "")
 	image := toolsImage(p)
 	soon := func() int64 { return time.Now().Add(12 * time.Second).Unix() } // enough time for each to start

@@ -154,6 +154,7 @@ func TestPrepareReachesTheBuilder(t *testing.T) {
 // neither commits the change nor takes it for the user's work. abl is killed after a preparation
 // and before its record: the next abl prepares again.
 func TestPrepareKilled(t *testing.T) {
+	lab.Long(t)
 	p := newProject(t, strings.Replace(nodeApp, "app: {", "app: {prepare: 'sh prepare.sh', ", 1),
 		builds(write("server.mjs", server)), verifies())
 	p.Write("src/.gitignore", "deps/\nhang\n")

@@ -224,6 +224,7 @@ func verdictsOf(p *lab.Project) string {
 // If a model is overloaded or its quota is used up, abl uses the next model of the chain, and the
 // ledger names the model that did the work.
 func TestModelsFallBack(t *testing.T) {
+	lab.Long(t)
 	p, model := troubledProject(t, "models: {builder: [big, small], verifier: big}\n",
 		func(n int64, model string) modelserver.Trouble {
 			if n == 1 {

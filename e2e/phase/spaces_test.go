@@ -11,6 +11,7 @@ import (
 // app.prepare. If a program fails for lack of space, abl names the setting. The user in each of
 // these containers has a name, for tools that look up their own user, such as ssh and os.userInfo.
 func TestSizesAndUserOfContainers(t *testing.T) {
+	lab.Long(t)
 	const sizes = `test "$(df -BM --output=size /tmp "$HOME" /dev/shm | tail -n +2 | tr -d ' \n')" = 40M30M20M`
 	const named = `test "$(whoami) $(id -gn) $USER $LOGNAME" = "agent agent agent agent" && ` +
 		`getent passwd root >/dev/null && test "$(getent passwd agent | cut -d: -f6)" = "$HOME"`

@@ -287,6 +287,7 @@ func TestWitnessHonest(t *testing.T) {
 // An app that violates its contracts does not pass with tests that check less than the contracts
 // say, nor with a response that abl cannot read.
 func TestWitnessViolations(t *testing.T) {
+	lab.Long(t)
 	app, cases, tests := fromArchive(t, "testdata/violations.txtar")
 	const loop = "max_verifier_iterations: 1, no_progress: {unverified: 1}"
 	p := witnessProject(t, "0", loop, app, cases, call("verifier", 0, append(tests, report())...))

@@ -161,7 +161,7 @@ func (s *Suite) plan() []Alteration {
 	}
 	for i, at := range s.shuffled(len(halves))[:len(several)] {
 		c, kinds := several[i], s.kinds(several[i])
-		for nth := i; halves[at] != 0; nth++ {
+		for nth := 0; halves[at] != 0; nth++ {
 			replay := bits.TrailingZeros(halves[at])
 			plan[replay].Of[c.ID] = kinds[nth%len(kinds)]
 			halves[at] &^= 1 << replay
