@@ -1,5 +1,4 @@
-// Package model sends single questions to the APIs of models through the SDKs of their vendors. It
-// returns requests and responses as they were on the wire, reports incomplete answers, and retries
+// Package model sends single questions to the APIs of models. It returns requests and responses as they were on the wire, reports incomplete answers, and retries
 // after transient failures. It has no prompts, agents or budgets.
 package model
 
@@ -138,7 +137,7 @@ func (c *Client) Ask(ctx context.Context, prompt string, sent func(body []byte) 
 func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte) error) (Answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Patience, fmt.Errorf("no answer within %s", c.Patience))
 	defer cancel()
-	t := &tape{next: c.Transport, sent: sent, meter: meter.New(c.Provider.api)}
+	t := &try{meter: meter.New(c.Provider.api)}
 	a := Answer{Model: c.name}
 	var text strings.Builder
 	c.Heard(0)
@@ -151,8 +150,7 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 		text.WriteString(piece)
 		c.Heard(text.Len())
 	}
-	err = c.Provider.ask(ctx, question{c.Key, base, c.name, prompt, once, t.client(), heard})
-	t.end()
+	err = t.run(ctx, c.Transport, c.Provider.protocol, question{c.Key, base, c.name, prompt, once}, sent, heard)
 	a.Text, a.Body, a.Reason, a.Usage = text.String(), t.body, t.meter.Finish(), t.meter.Usage()
 	if a.Reason == "" {
 		a.Usage = usage.Count{} // so far; the provider may charge for more
@@ -179,13 +177,14 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 var whole = []string{"stop", "end_turn", "completed"}
 
 // lacksResponses reports whether a server at the user's address does not support the Responses API.
-func (c *Client) lacksResponses(t *tape) bool {
+func (c *Client) lacksResponses(t *try) bool {
 	missing := t.status == http.StatusNotFound || t.status == http.StatusMethodNotAllowed
 	return missing && c.Base != "" && c.Provider.api == meter.Responses && t.problem().Class != outcome.NoModel
 }
 
-// fault returns why a try has no answer, or nil. err is the error of the SDK.
-func (c *Client) fault(ctx context.Context, t *tape, err error) error {
+// fault returns why a try has no answer, or nil. err is why an event cannot be read, or why
+// there is no response.
+func (c *Client) fault(ctx context.Context, t *try, err error) error {
 	reason := t.meter.Finish()
 	failed, is := t.meter.Failed(t.header, time.Now())
 	why := cmp.Or(context.Cause(ctx), t.broken, err)

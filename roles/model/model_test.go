@@ -141,16 +141,16 @@ func numbers(u usage.Count) string {
 func TestOnTheWire(t *testing.T) {
 	for _, c := range []struct{ name, body, request, text, called, tokens string }{
 		{flash, geminiOK,
-			`POST /v1beta/models/gemini-3.8-flash:streamGenerateContent?alt=sse ` + key + ` {"contents":[{"parts":[{"text":"\"it\""}],"role":"user"}],"generationConfig":{}}`,
+			`POST /v1beta/models/gemini-3.8-flash:streamGenerateContent?alt=sse ` + key + ` {"contents":[{"parts":[{"text":"\"it\""}],"role":"user"}]}`,
 			"^^^a\nx\n^^^end\n", "gemini-3.8-flash-001", "[7,3,null,2,null,12]"},
 		{sonnet, claudeOK,
-			`POST /v1/messages ` + key + ` {"max_tokens":32000,"messages":[{"content":[{"text":"\"it\"","type":"text"}],"role":"user"}],"model":"claude-sonnet-5-5","stream":true}`,
+			`POST /v1/messages ` + key + ` {"max_tokens":32000,"messages":[{"content":"\"it\"","role":"user"}],"model":"claude-sonnet-5-5","stream":true}`,
 			"hello", "claude-sonnet-5-5-001", "[7,5,null,null,null,12]"},
 		{sol, gptOK,
-			`POST /v1/responses Bearer ` + key + ` {"store":false,"input":"\"it\"","model":"gpt-6.2-sol","stream":true}`,
+			`POST /v1/responses Bearer ` + key + ` {"input":"\"it\"","model":"gpt-6.2-sol","store":false,"stream":true}`,
 			"hello", "gpt-6.2-sol-2026", "[7,3,4,2,null,12]"},
 		{"chat", chatOK,
-			`POST /v1/chat/completions Bearer ` + key + ` {"messages":[{"content":"\"it\"","role":"user"}],"model":"chat","stream_options":{"include_usage":true},"stream":true}`,
+			`POST /v1/chat/completions Bearer ` + key + ` {"messages":[{"content":"\"it\"","role":"user"}],"model":"chat","stream":true,"stream_options":{"include_usage":true}}`,
 			"hello", "gpt-6.2-sol-2026", "[7,3,4,2,null,12]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -386,7 +386,7 @@ func TestNoServer(t *testing.T) {
 		}
 	}
 	if logged.Len() > 0 {
-		t.Errorf("an SDK logged %q, want nothing", &logged)
+		t.Errorf("abl logged %q, want nothing", &logged)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	c, err := model.New(flash, to(t, flash, silent.URL))

@@ -2,7 +2,7 @@ package model
 
 import (
 	"bytes"
-	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -12,13 +12,6 @@ import (
 	"abl/internal/config"
 	"abl/internal/gateway/meter"
 	"abl/roles/agent"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/responses"
-	"google.golang.org/genai"
 )
 
 // Provider is the API of a provider.
@@ -28,43 +21,46 @@ type Provider struct {
 	Model           string // its default model
 	names           *regexp.Regexp
 	api             meter.API
-	// ask makes one try. It calls heard with each piece of the answer, and returns the SDK's error.
-	ask func(ctx context.Context, q question) error
+	protocol        protocol
 }
 
-// question is one try of a question.
-type question struct {
-	key, base, model, prompt string
-	once                     string // the same for each try
-	client                   *http.Client
-	heard                    func(model, text string)
+// protocol is how a provider's API streams an answer to one question.
+type protocol struct {
+	// path returns the path of a request below the API's address.
+	path func(model string) string
+	// header sets the headers with the key. once is the same for each try of a question.
+	header func(h http.Header, key, once string)
+	// body returns the request as a document.
+	body func(model, prompt string) any
+	// read reads an event of the answer: the provider's name of the model, and the next piece of text.
+	read func(event []byte) (model, text string, err error)
 }
 
 // providers have the variables and default models of the agents of the same vendors.
 var providers = []Provider{
-	of("gemini", "gemini", `^gemini-`, askGemini),
-	of("anthropic", "claude", `^claude-`, askMessages),
-	of("openai", "codex", `^(gpt-|o[1-9])`, askResponses),
+	of("gemini", "gemini", `^gemini-`, generateContent),
+	of("anthropic", "claude", `^claude-`, messages),
+	of("openai", "codex", `^(gpt-|o[1-9])`, responses),
 }
 
 // of returns the provider that one of abl's agents uses.
-func of(name, agentName, names string, ask func(context.Context, question) error) Provider {
+func of(name, agentName, names string, p protocol) Provider {
 	a, _ := agent.Find(agentName) // cannot fail for abl's own agents
 	login := a.Logins[0]
 	return Provider{
-		Name:    name,
-		KeyVar:  login.KeyVar,
-		BaseVar: login.BaseVar,
-		Model:   a.DefaultModel,
-		names:   regexp.MustCompile(names),
-		api:     meter.API(login.API),
-		ask:     ask,
+		Name:     name,
+		KeyVar:   login.KeyVar,
+		BaseVar:  login.BaseVar,
+		Model:    a.DefaultModel,
+		names:    regexp.MustCompile(names),
+		api:      meter.API(login.API),
+		protocol: p,
 	}
 }
 
 // chat returns the provider OpenAI with the Chat API, for servers without the Responses API.
 func (p Provider) chat() Provider {
-	p.api, p.ask = meter.Chat, askChat
+	p.api, p.protocol = meter.Chat, chatCompletions
 	return p
 }
 
@@ -119,98 +115,122 @@ func byWord(word string) Provider {
 	return Provider{}
 }
 
-// askGemini sets the base address in any case, because the SDK would read it from the environment.
-func askGemini(ctx context.Context, q question) error {
-	client, err := genai.NewClient(ctx, &genai.ClientConfig{
-		APIKey:      q.key,
-		Backend:     genai.BackendGeminiAPI,
-		HTTPClient:  q.client,
-		HTTPOptions: genai.HTTPOptions{BaseURL: q.base},
-	})
-	if err != nil {
-		return err
-	}
-	once := &genai.GenerateContentConfig{AutomaticContinuation: new(false)}
-	for event, err := range client.Models.GenerateContentStream(ctx, q.model, genai.Text(q.prompt), once) {
-		if err != nil {
-			return err
+// object is a JSON object of a request.
+type object = map[string]any
+
+// generateContent is the API of Gemini.
+var generateContent = protocol{
+	path: func(model string) string {
+		if !strings.Contains(model, "/") { // such as tunedModels/NAME
+			model = "models/" + model
 		}
-		for _, c := range event.Candidates {
-			if c.Content == nil {
-				continue
-			}
-			for _, part := range c.Content.Parts {
-				if part != nil && !part.Thought {
-					q.heard(event.ModelVersion, part.Text)
+		return "v1beta/" + model + ":streamGenerateContent?alt=sse"
+	},
+	header: func(h http.Header, key, _ string) { h.Set("X-Goog-Api-Key", key) },
+	body: func(_, prompt string) any {
+		return object{"contents": []object{{"role": "user", "parts": []object{{"text": prompt}}}}}
+	},
+	read: func(event []byte) (model, text string, err error) {
+		var e struct {
+			ModelVersion string
+			Candidates   []struct {
+				Content struct {
+					Parts []struct {
+						Text    string
+						Thought bool
+					}
 				}
 			}
 		}
-	}
-	return nil
+		err = json.Unmarshal(event, &e)
+		for _, c := range e.Candidates {
+			for _, part := range c.Content.Parts {
+				if !part.Thought {
+					text += part.Text
+				}
+			}
+		}
+		return e.ModelVersion, text, err
+	},
 }
 
 // maxOutput is the number of tokens up to which a model of Anthropic answers. The API requires it,
 // and models have different limits. It is what Claude Code requests from each model.
 const maxOutput = 32_000
 
-// The SDKs' clients of the other providers read variables of the environment, their services do not.
-// The Client does the retries.
-
-// askMessages asks with Anthropic's Messages API.
-func askMessages(ctx context.Context, q question) error {
-	service := anthropic.NewMessageService(
-		anthropicoption.WithAPIKey(q.key), anthropicoption.WithBaseURL(q.base),
-		anthropicoption.WithHTTPClient(q.client), anthropicoption.WithMaxRetries(0),
-	)
-	events := service.NewStreaming(ctx, anthropic.MessageNewParams{
-		Model: q.model, MaxTokens: maxOutput,
-		Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(q.prompt))},
-	})
-	for events.Next() {
-		e := events.Current()
-		q.heard(e.Message.Model, e.Delta.Text)
-	}
-	return events.Err()
+// messages is Anthropic's Messages API.
+var messages = protocol{
+	path: func(string) string { return "v1/messages" },
+	header: func(h http.Header, key, _ string) {
+		h.Set("X-Api-Key", key)
+		h.Set("Anthropic-Version", "2023-06-01")
+	},
+	body: func(model, prompt string) any {
+		return object{
+			"model":      model,
+			"max_tokens": maxOutput,
+			"messages":   []object{{"role": "user", "content": prompt}},
+			"stream":     true,
+		}
+	},
+	read: func(event []byte) (model, text string, err error) {
+		var e struct {
+			Message struct{ Model string }
+			Delta   struct{ Text string }
+		}
+		err = json.Unmarshal(event, &e)
+		return e.Message.Model, e.Delta.Text, err
+	},
 }
 
-func (q question) openAI() []option.RequestOption {
-	return []option.RequestOption{
-		option.WithAPIKey(q.key), option.WithBaseURL(q.base), option.WithHTTPClient(q.client),
-		option.WithMaxRetries(0), option.WithHeader("Idempotency-Key", q.once),
-	}
+// bearer sets the headers of OpenAI's APIs.
+func bearer(h http.Header, key, once string) {
+	h.Set("Authorization", "Bearer "+key)
+	h.Set("Idempotency-Key", once)
 }
 
-// askResponses asks with OpenAI's Responses API.
-func askResponses(ctx context.Context, q question) error {
-	service := responses.NewResponseService(q.openAI()...)
-	events := service.NewStreaming(ctx, responses.ResponseNewParams{
-		Model: q.model,
-		Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(q.prompt)},
-		Store: openai.Bool(false),
-	})
-	for events.Next() {
-		e, text := events.Current(), ""
+// responses is OpenAI's Responses API.
+var responses = protocol{
+	path:   func(string) string { return "responses" },
+	header: bearer,
+	body: func(model, prompt string) any {
+		return object{"model": model, "input": prompt, "store": false, "stream": true}
+	},
+	read: func(event []byte) (model, text string, err error) {
+		var e struct {
+			Type     string
+			Delta    any // an object in other events
+			Response struct{ Model string }
+		}
+		err = json.Unmarshal(event, &e)
 		if e.Type == "response.output_text.delta" {
-			text = e.Delta
+			text, _ = e.Delta.(string)
 		}
-		q.heard(e.Response.Model, text)
-	}
-	return events.Err()
+		return e.Response.Model, text, err
+	},
 }
 
-// askChat asks with OpenAI's Chat API.
-func askChat(ctx context.Context, q question) error {
-	service := openai.NewChatCompletionService(q.openAI()...)
-	events := service.NewStreaming(ctx, openai.ChatCompletionNewParams{
-		Model:         q.model,
-		Messages:      []openai.ChatCompletionMessageParamUnion{openai.UserMessage(q.prompt)},
-		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
-	})
-	for events.Next() {
-		e := events.Current()
-		for _, c := range e.Choices {
-			q.heard(e.Model, c.Delta.Content)
+// chatCompletions is OpenAI's Chat API.
+var chatCompletions = protocol{
+	path:   func(string) string { return "chat/completions" },
+	header: bearer,
+	body: func(model, prompt string) any {
+		return object{
+			"model":          model,
+			"messages":       []object{{"role": "user", "content": prompt}},
+			"stream":         true,
+			"stream_options": object{"include_usage": true},
 		}
-	}
-	return events.Err()
+	},
+	read: func(event []byte) (model, text string, err error) {
+		var e struct {
+			Model   string
+			Choices []struct{ Delta struct{ Content string } }
+		}
+		err = json.Unmarshal(event, &e)
+		for _, c := range e.Choices {
+			text += c.Delta.Content
+		}
+		return e.Model, text, err
+	},
 }

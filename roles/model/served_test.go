@@ -2,9 +2,11 @@ package model_test
 
 import (
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"abl/internal/testing/modelserver"
 	"abl/roles/model"
@@ -46,5 +48,25 @@ func TestServed(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// An answer of the Chat API is complete with its last event, even if the server leaves the stream open.
+func TestChatEndsWithItsLastEvent(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, chatOK)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	conf := to(t, "chat", s.URL)
+	conf.Patience = time.Hour
+	c, err := model.New("chat", conf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := c.Ask(t.Context(), "x", unkept)
+	if err != nil || a.Text != "hello" || a.Finish != model.Whole {
+		t.Errorf("got %+v, %v; want hello, %s", a, err, model.Whole)
 	}
 }

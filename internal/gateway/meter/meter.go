@@ -36,6 +36,9 @@ const (
 // Meter reads a response in pieces of any size: a JSON document, a list of documents, or server-sent
 // events.
 type Meter struct {
+	// Each gets every event that is a JSON document, if it is not nil.
+	Each func(event []byte)
+
 	api    API
 	begun  bool
 	stream bool   // of events
@@ -52,6 +55,7 @@ type Meter struct {
 
 	long   bool // the incomplete part is too long
 	unread bool // an event or document was too long
+	done   bool // the last event of OpenAI's Chat API has arrived
 	broken bool // an event is not JSON
 	torn   bool // the end of the response is not JSON
 
@@ -119,11 +123,18 @@ func (m *Meter) event(bad *bool) {
 	switch {
 	case long:
 		m.unread = true
-	case len(data) == 0 || string(data) == "[DONE]":
+	case len(data) == 0:
+	case string(data) == "[DONE]":
+		m.done = true
 	case !json.Valid(data):
 		*bad = true
-	case slices.ContainsFunc(keywords, func(word []byte) bool { return bytes.Contains(data, word) }):
-		m.readPart(data)
+	default:
+		if m.Each != nil {
+			m.Each(data)
+		}
+		if slices.ContainsFunc(keywords, func(word []byte) bool { return bytes.Contains(data, word) }) {
+			m.readPart(data)
+		}
 	}
 }
 
@@ -165,6 +176,9 @@ func (m *Meter) Unread() bool {
 	m.flush()
 	return m.unread
 }
+
+// Done reports whether the event has arrived after which OpenAI's Chat API sends no other.
+func (m *Meter) Done() bool { return m.done }
 
 // HasEvents reports whether the response is a stream with at least one event.
 func (m *Meter) HasEvents() bool { return m.stream && m.events > 0 }
