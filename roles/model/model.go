@@ -138,6 +138,7 @@ func (c *Client) try(ctx context.Context, prompt, once string, sent func([]byte)
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Patience, fmt.Errorf("no answer within %s", c.Patience))
 	defer cancel()
 	t := &try{meter: meter.New(c.Provider.api)}
+	t.meter.Longest = maxBody
 	a := Answer{Model: c.name}
 	var text strings.Builder
 	c.Heard(0)

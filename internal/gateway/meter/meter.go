@@ -29,7 +29,7 @@ var frames = map[API]int64{Gemini: 180, Anthropic: 120, Responses: 300, Chat: 30
 const (
 	bytesPerToken = 4
 	dataField     = "data:"
-	// longest is the maximum size of an event or document, in bytes. A longer one is ignored.
+	// longest is the default of Meter.Longest.
 	longest = 1 << 20
 )
 
@@ -38,6 +38,8 @@ const (
 type Meter struct {
 	// Each gets every event that is a JSON document, if it is not nil.
 	Each func(event []byte)
+	// Longest is the maximum size of an event or document, in bytes. A longer one is ignored.
+	Longest int
 
 	api    API
 	begun  bool
@@ -63,7 +65,7 @@ type Meter struct {
 }
 
 // New returns a meter for a response of the API. It reads nothing from an unknown API.
-func New(api API) *Meter { return &Meter{api: api} }
+func New(api API) *Meter { return &Meter{api: api, Longest: longest} }
 
 // Write reads the next piece. It never fails.
 func (m *Meter) Write(p []byte) (int, error) {
@@ -93,7 +95,7 @@ func (m *Meter) Write(p []byte) (int, error) {
 
 // gather appends p up to the maximum size.
 func (m *Meter) gather(to, p []byte) []byte {
-	room := longest - len(to)
+	room := m.Longest - len(to)
 	m.long = m.long || len(p) > room
 	return append(to, p[:min(len(p), room)]...)
 }
