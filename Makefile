@@ -112,7 +112,7 @@ test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,ready)
 # These tests need no images and run while the images are built. Go does not repeat those of
 # unchanged packages.
 .PHONY: test-without
-test-without: check
+test-without:
 	@TMPDIR=$(ABL_TEST_MEMORY) go test -short -p 4 -vet=off -timeout 20m $(WITHOUT)
 
 ## test-all: run every test, and print time and containers of each suite
@@ -190,9 +190,9 @@ soak: images
 	@ABL_SOAK=1 go test -count=1 -timeout 6h ./e2e/... ./scripts
 	@scripts/fuzz.sh $(FUZZTIME)
 
-## lint: run staticcheck, and govulncheck if its database is reachable
+## lint: run check and staticcheck, and govulncheck if its database is reachable
 .PHONY: lint
-lint:
+lint: check
 	@go run $(STATICCHECK) ./...
 	@scripts/vulncheck.sh $(GOVULNCHECK)
 

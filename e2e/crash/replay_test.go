@@ -27,6 +27,7 @@ func replayed(t *testing.T) *scene {
 // A kill during a replay spoils nothing: the next run replays the tests again and reaches the
 // checkSame verdict.
 func TestKilledDuringAReplay(t *testing.T) {
+	lab.Long(t)
 	for _, point := range []string{"replay.before", "replay.standing"} {
 		t.Run(point, func(t *testing.T) {
 			if point == "replay.before" {

@@ -122,6 +122,7 @@ func (s *scene) checkPassed() {
 
 // A later SIGINT ends abl immediately, and the next run cleans up.
 func TestSecondInterrupt(t *testing.T) {
+	lab.Long(t)
 	wantEngine(t)
 	t.Parallel()
 	s, r := startAtGate(t, "builder", "call.ended=pause")
