@@ -18,7 +18,7 @@ import (
 // held and "HOLE …" if it did not. An attack also fails if it prints neither or does not run to
 // its end.
 type attack struct {
-	id      string // as in docs/attacks.md
+	id      string // as in attacks.md
 	by      string // builder, verifier or both
 	what    string
 	script  string                               // a single command; "" means testdata/attacks/ID.sh

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-const attacksDoc = "../../docs/attacks.md"
+const attacksDoc = "attacks.md"
 
 var (
 	idWord   = regexp.MustCompile(`^[A-Z][0-9]{2}$`)
@@ -21,7 +21,7 @@ var (
 	testFunc = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 )
 
-// docs/attacks.md lists exactly the attacks of this package, names only existing tests, and says where
+// attacks.md lists exactly the attacks of this package, names only existing tests, and says where
 // other attacks are tested or why they are not.
 func TestAttacksAreListed(t *testing.T) {
 	played, tests := inSuite(t)

@@ -1,5 +1,5 @@
 // Package hostile runs agents that attack abl. The Builder, the Verifier and the app of a real
-// phase make the attacks of docs/attacks.md. After each phase an oracle checks everything that
+// phase make the attacks of attacks.md. After each phase an oracle checks everything that
 // they must not reach.
 package hostile
 

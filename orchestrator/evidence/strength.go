@@ -107,10 +107,10 @@ func (s *Suite) Alterations() (all []Alteration) {
 	for _, i := range order {
 		c := s.Contracts[i]
 		for _, what := range s.kinds(c) {
-			if s.unnoticed(c) != "" || s.noticed(c, what) || s.triedAlone(c.ID, what) {
+			if s.unnoticed(c) != "" || s.noticed(c, what) || triedAlone(s.Altered, c.ID, what) {
 				continue
 			}
-			at := slices.IndexFunc(all, func(a Alteration) bool { return s.fitsInto(a, c.ID, what) })
+			at := slices.IndexFunc(all, func(a Alteration) bool { return fitsInto(a, s.Altered, c.ID, what) })
 			if at < 0 {
 				at, all = len(all), append(all, Alteration{Of: map[string]witness.Alteration{}})
 			}
@@ -120,17 +120,17 @@ func (s *Suite) Alterations() (all []Alteration) {
 	return all
 }
 
-// fitsInto returns true if the tests of a contract and of those that a replay alters ignore each
-// other's alterations. A contract of whose responses an earlier replay altered none needs its own
-// replay.
-func (s Suite) fitsInto(a Alteration, id string, what witness.Alteration) bool {
-	for _, before := range s.Altered {
+// fitsInto returns true if the replays so far show that the tests of a contract and of those that a
+// further replay alters ignore each other's alterations. A contract of whose responses an earlier
+// replay altered none needs its own replay.
+func fitsInto(a Alteration, made []Alteration, id string, what witness.Alteration) bool {
+	for _, before := range made {
 		if before.Of[id] == what && before.touched[id] == "" {
 			return false
 		}
 	}
 	for other, of := range a.Of {
-		if other == id || !s.ignores(id, other, of) || !s.ignores(other, id, what) {
+		if other == id || !ignores(made, id, other, of) || !ignores(made, other, id, what) {
 			return false
 		}
 	}
@@ -200,8 +200,8 @@ func (s Suite) fitting(c Contract) (n int) {
 }
 
 // triedAlone returns true if there was a replay that only altered this contract's responses.
-func (s Suite) triedAlone(id string, what witness.Alteration) bool {
-	return slices.ContainsFunc(s.Altered, func(a Alteration) bool { return len(a.Of) == 1 && a.Of[id] == what })
+func triedAlone(made []Alteration, id string, what witness.Alteration) bool {
+	return slices.ContainsFunc(made, func(a Alteration) bool { return len(a.Of) == 1 && a.Of[id] == what })
 }
 
 // noticed returns true if the test of a contract detects an alteration of its own responses: it is
@@ -210,7 +210,7 @@ func (s Suite) noticed(c Contract, what witness.Alteration) bool {
 	for _, a := range s.Altered {
 		own := a.Of[c.ID] == what && a.touched[c.ID] != "" && !a.tap.Passes(c.ID)
 		for other, of := range a.Of {
-			own = own && (other == c.ID || s.ignores(c.ID, other, of))
+			own = own && (other == c.ID || ignores(s.Altered, c.ID, other, of))
 		}
 		if own {
 			return true
@@ -222,9 +222,9 @@ func (s Suite) noticed(c Contract, what witness.Alteration) bool {
 // ignores returns true if the test of a contract was ok in a replay that altered another contract's
 // responses but not its own. If there was no such replay with this alteration, one with the other
 // alteration counts.
-func (s Suite) ignores(id, other string, what witness.Alteration) (is bool) {
+func ignores(made []Alteration, id, other string, what witness.Alteration) (is bool) {
 	failed := false
-	for _, a := range s.Altered {
+	for _, a := range made {
 		if a.Of[id] != "" || a.touched[other] == "" {
 			continue
 		}
@@ -300,7 +300,7 @@ func (s Suite) unshown(c Contract) string {
 		return goesByOther
 	case left < 0:
 		return ""
-	case s.triedAlone(c.ID, kinds[left]):
+	case triedAlone(s.Altered, c.ID, kinds[left]):
 		return notAltered
 	}
 	return notReached
