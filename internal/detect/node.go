@@ -388,6 +388,18 @@ func (n *node) findPrograms() {
 
 const watching = `--watch(?:All)?(?:\s|$)|ng test|(?:^|\s)-w(?:\s|$)`
 
+// nxTarget matches a target of Nx without a project.
+const nxTarget = `^(?:npx )?nx (?:run )?[a-z][\w-]*(?: +--?\S+)*$`
+
+// hasDefaultProject reports whether Nx runs a target without a project here.
+func (n *node) hasDefaultProject() bool {
+	var workspace struct{ DefaultProject string }
+	if n.has("nx.json") {
+		n.decode("nx.json", &workspace)
+	}
+	return workspace.DefaultProject != "" || n.has("project.json")
+}
+
 // findChecks records the scripts that check the source. Of each kind the first usable one counts.
 func (n *node) findChecks() {
 	for _, c := range []struct{ name, description, scripts string }{
@@ -416,6 +428,10 @@ func (n *node) checkScript(script string) string {
 	}
 	if other := n.missing(text); other != "" {
 		n.say("%s runs %s, which is not in the Builder's container", from, other)
+		return ""
+	}
+	if match(nxTarget, text) && !n.hasDefaultProject() {
+		n.say("%s names no project, and the Nx workspace has no default one", from)
 		return ""
 	}
 	switch {
