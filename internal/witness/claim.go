@@ -204,7 +204,7 @@ var (
 func plainCode(result string) string {
 	return codeSpan.ReplaceAllStringFunc(result, func(code string) string {
 		text := code[1 : len(code)-1]
-		if keyAndValue.MatchString(text) && !headerInCode.MatchString(text) {
+		if keyAndValue.MatchString(text) && !headerInCode.MatchString(text) || hasTag(text) {
 			return strconv.Quote(text)
 		}
 		isText := strings.ContainsAny(text[:1], "{[") && !isDocument(text)

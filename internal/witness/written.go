@@ -19,6 +19,10 @@ type written struct {
 var (
 	// The open parts of a text: <x>, {x} and ellipses.
 	openPart = regexp.MustCompile(`<[^<>]*>|\{[^{}]*\}|…|\.\.\.`)
+	angled   = regexp.MustCompile(`<[^<>]*>`)
+	// A tag of HTML that cannot be a placeholder, and one without attributes.
+	surelyTag = regexp.MustCompile(`(?i)^<(?:/[a-z]|!doctype|[brh]r>|[a-z][\w-]*(?:\s[^<>]*=|[^<>]*/>$))`)
+	bareTag   = regexp.MustCompile(`<([A-Za-z][\w-]*)>`)
 	// A word in capitals without quotes is a variable.
 	bareCapital = regexp.MustCompile(`\b[A-Z][A-Z0-9_]*\b`)
 	oneOf       = regexp.MustCompile(`^\w+(?:\|\w+)+$`)
@@ -43,26 +47,50 @@ func variables(action, result string) (all []string) {
 	return all
 }
 
+// isTag reports whether a part of text in angle brackets is a tag of HTML, not a placeholder: it has
+// attributes, or the text has its end tag.
+func isTag(part, text string) bool {
+	name, _, _ := strings.Cut(strings.Trim(part, "<>"), " ")
+	return surelyTag.MatchString(part) || name != "" && strings.Contains(text, "</"+name+">")
+}
+
+// hasTag reports whether text has a tag of HTML.
+func hasTag(text string) bool {
+	return slices.ContainsFunc(angled.FindAllString(text, -1), func(part string) bool { return isTag(part, text) })
+}
+
 // openParts returns a pattern for the open parts of the text.
 func (w written) openParts() *regexp.Regexp {
 	open := openPart.String()
+	if hasTag(w.text) {
+		_, open, _ = strings.Cut(open, "|")
+		for _, part := range angled.FindAllString(w.text, -1) {
+			if !isTag(part, w.text) {
+				open += "|" + regexp.QuoteMeta(part)
+			}
+		}
+	}
 	for _, word := range w.vars {
 		open += `|\b` + word + `\b`
 	}
 	return regexp.MustCompile(open)
 }
 
-// pattern returns a pattern for the text, nil if it has no open parts.
+// pattern returns a pattern for the text, nil if it has no open parts. A tag without attributes may
+// have some.
 func (w written) pattern() *regexp.Regexp {
 	if oneOf.MatchString(w.text) {
 		return regexp.MustCompile(`(?:` + w.text + `)`)
 	}
-	parts := w.openParts().Split(w.text, -1)
-	if len(parts) == 1 {
+	parts, tags := w.openParts().Split(w.text, -1), hasTag(w.text)
+	if len(parts) == 1 && !tags {
 		return nil
 	}
 	for i := range parts {
 		parts[i] = regexp.QuoteMeta(parts[i])
+		if tags {
+			parts[i] = bareTag.ReplaceAllString(parts[i], `<$1(?:\s[^<>]*)?>`)
+		}
 	}
 	return regexp.MustCompile(`(?s)` + strings.Join(parts, `.*?`))
 }
