@@ -106,7 +106,7 @@ stage-%:
 .PHONY: test
 test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,ready)
 	@$(MAKE) -j2 -o ready $(if $(filter off,$(ABL_TEST_ENGINE)),,images) test-without
-	@$(if $(filter off,$(ABL_TEST_ENGINE)),,echo "== tests in containers: e2e/phase comes first and takes about 4 minutes on two cores" >&2)
+	@$(if $(filter off,$(ABL_TEST_ENGINE)),,echo "== tests in containers: e2e/phase comes first and takes longest" >&2)
 	@go test -short -count=1 -parallel 3 -vet=off -timeout 30m $(WITH_ENGINE)
 
 # These tests need no images and run while the images are built. Go does not repeat those of
