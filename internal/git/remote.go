@@ -31,6 +31,22 @@ func (o *Origin) Remote(name string) (*Remote, error) {
 	return &Remote{origin: o, name: name}, nil
 }
 
+// FetchRef makes the empty directory dir a repository with a ref of the repository at an address, without the
+// history of its commit. If there is no such ref, the new repository has none either.
+func FetchRef(ctx context.Context, dir, address, ref string) (*Origin, error) {
+	r := &Remote{origin: &Origin{repository: repository{dir: dir}}, name: address}
+	for _, args := range [][]string{
+		{"init", "--quiet"},
+		// git fails if a ref does not exist, but not if nothing matches a pattern.
+		{"fetch", "--quiet", "--depth=1", "--no-tags", "--", address, ref + "*:" + ref + "*"},
+	} {
+		if _, err := r.run(ctx, args...); err != nil {
+			return nil, err
+		}
+	}
+	return OpenOrigin(dir)
+}
+
 // Ref returns the commit of a ref of the remote as of the last Look or Push, "" if there was no
 // such ref.
 func (r *Remote) Ref(name string) string { return r.refs[name] }
@@ -59,20 +75,17 @@ func (r *Remote) Fetch(ctx context.Context, prefix string) error {
 	if err := r.Look(ctx, prefix); err != nil || len(r.refs) == 0 {
 		return err
 	}
-	args := []string{"-c", "gc.auto=0", "-c", "maintenance.auto=false", "fetch", "--quiet", "--no-tags",
-		"--no-write-fetch-head", "--", r.name}
-	copies := map[string]string{}
-	for _, ref := range slices.Sorted(maps.Keys(r.refs)) {
-		copies[ref] = strings.Replace(ref, "refs/abl/", fetchedRefs, 1)
+	branches := "refs/remotes/" + r.name + "/"
+	_, err := r.run(ctx, "-c", "gc.auto=0", "-c", "maintenance.auto=false", "fetch", "--quiet", "--no-tags",
+		"--no-write-fetch-head", "--", r.name, "+refs/abl/*:"+fetchedRefs+"*",
+		"+refs/heads/"+prefix+"*:"+branches+prefix+"*")
+	for _, ref := range r.Names() { // they may have moved between the two commands
+		copied := strings.Replace(ref, "refs/abl/", fetchedRefs, 1)
 		if name, is := strings.CutPrefix(ref, "refs/heads/"); is {
-			copies[ref] = "refs/remotes/" + r.name + "/" + name
+			copied = branches + name
 		}
-		args = append(args, "+"+ref+":"+copies[ref])
-	}
-	_, err := r.run(ctx, args...)
-	for ref, at := range copies { // the refs may have moved between the two commands
 		if err == nil {
-			r.refs[ref], err = r.origin.Ref(at)
+			r.refs[ref], err = r.origin.Ref(copied)
 		}
 	}
 	return err
@@ -110,20 +123,18 @@ func (r *Remote) Push(ctx context.Context, refs ...string) error {
 	if lerr := now.Look(ctx, ""); lerr != nil {
 		return err
 	}
-	again := false
 	var behind error
+	moved := false
 	for ref, is := range set {
 		if there := now.refs[ref]; there != r.refs[ref] {
-			if err := r.follows(ref, is, there); err != nil {
-				behind = err
-			}
-			r.refs[ref], again = there, true
+			moved, behind = true, errors.Join(behind, r.follows(ref, is, there))
+			r.refs[ref] = there
 		}
 	}
 	switch {
 	case behind != nil:
 		return behind
-	case again:
+	case moved: // the reply of an earlier push was lost
 		return r.Push(ctx, refs...)
 	}
 	return err

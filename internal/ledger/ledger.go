@@ -66,7 +66,7 @@ func (l *Ledger) Scan(each func(Row), bad func(line int, reason string)) error {
 	if err != nil {
 		return err
 	}
-	return l.scan(data, each, bad)
+	return l.ScanText(data, each, bad)
 }
 
 // missing returns the rows that are not in the file.

@@ -37,7 +37,7 @@ const sampleLine = "2026-11-21T10:00:00Z,1,2,builder,m,100,20,0,120,s1,,,unknown
 // read returns the rows of a text, and its bad lines as "number: reason".
 func read(t *testing.T, text string) (rows []Row, bad []string) {
 	t.Helper()
-	err := Open("tokens.csv").scan([]byte(text),
+	err := Open("tokens.csv").ScanText([]byte(text),
 		func(r Row) { rows = append(rows, r) },
 		func(line int, reason string) { bad = append(bad, fmt.Sprintf("%d: %s", line, reason)) })
 	if err != nil {

@@ -228,9 +228,8 @@ func (l *Ledger) checkHeader(data []byte) (names string, err error) {
 	return names, nil
 }
 
-// scan calls each for every valid row of data, and bad for every other line with the reason. It
-// never stops early.
-func (l *Ledger) scan(data []byte, each func(Row), bad func(line int, reason string)) error {
+// ScanText is Scan for a text that is not in the file. It never stops early.
+func (l *Ledger) ScanText(data []byte, each func(Row), bad func(line int, reason string)) error {
 	if len(data) == 0 {
 		return nil
 	}

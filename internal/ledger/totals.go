@@ -212,6 +212,16 @@ func (t *Totals) Account() Account {
 	return a
 }
 
+// Phase returns the sum of the rows of phase n, nil without a row.
+func (a Account) Phase(n int) *Sum {
+	for _, g := range a.By[ByPhase] {
+		if g.Key == strconv.Itoa(n) {
+			return &g.Sum
+		}
+	}
+	return nil
+}
+
 var digits = regexp.MustCompile(`[0-9]+`)
 
 // sortable returns a key for which 2 sorts before 10.

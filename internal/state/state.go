@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"abl/internal/failedspecs"
@@ -175,14 +176,15 @@ func (f *File) Phase(n int) Phase {
 	return Phase{Status: Ready}
 }
 
-// Begun reports whether any phase has begun. If so, both repositories have a history.
-func (f *File) Begun() bool {
-	for _, p := range f.Phases {
-		if p.Round > 0 {
-			return true
+// Begun returns the phases that have begun, in order. If there is one, both repositories have a history.
+func (f *File) Begun() (all []int) {
+	for key, p := range f.Phases {
+		if n, err := strconv.Atoi(key); err == nil && p.Round > 0 {
+			all = append(all, n)
 		}
 	}
-	return false
+	slices.Sort(all)
+	return all
 }
 
 // Commits returns a source commit and a tests commit that some phase recorded, or "" if no phase

@@ -156,14 +156,14 @@ func standingsOf(s *project.Project) (all standings, err error) {
 	if err := ledger.Open(s.Paths.Ledger()).Scan(totals.Add, func(int, string) {}); err != nil {
 		s.In.Warn(err)
 	}
-	used := totals.Account().By[ledger.ByPhase]
+	used := totals.Account()
 	specs, problems := spec.LoadDir(s.Paths.Specs())
 	all = standings{Project: s.Paths.Root, Working: working, Phases: []phaseStatus{}}
 	apart := orchestrator.Drift(f, specs)
 	for _, n := range specs.Numbers() {
 		st := statusOf(f.Phase(n), specs, n, problems)
-		if i := slices.IndexFunc(used, func(g ledger.Group) bool { return g.Key == fmt.Sprint(n) }); i >= 0 {
-			st.Tokens, st.Cost = &used[i].Total, &used[i].Cost
+		if sum := used.Phase(n); sum != nil {
+			st.Tokens, st.Cost = &sum.Total, &sum.Cost
 		}
 		st.run(f.Phase(n), calls, working, s.Conf.Loop.MaxVerifierIterations)
 		if st.Now != nil && st.Now.Call != "" {

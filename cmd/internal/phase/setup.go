@@ -124,7 +124,7 @@ func (r *Run) openWorkspaces(ctx context.Context) (err error) {
 		}
 	}
 	src, tests := r.file.Commits()
-	o := git.Options{MaxFile: int64(r.Conf.Limits.File), Begun: r.file.Begun(), Secrets: r.NeverCommitted()}
+	o := git.Options{MaxFile: int64(r.Conf.Limits.File), Begun: len(r.file.Begun()) > 0, Secrets: r.NeverCommitted()}
 	if r.src, err = r.openSource(ctx, o, src); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func TestReviewersCommit(t *testing.T) {
 				must(t, continued(t, job))
 				f, err := job.State()
 				must(t, err)
-				phase := len(begun(f)) + 1
+				phase := len(f.Begun()) + 1
 				acts(t, job, phase, append(c.push, Branch(phase))...)
 				if got := strings.Contains(printed.String(), "stays at"); got {
 					t.Errorf("got a warning about the branch, want none:\n%s", printed.String())
@@ -44,8 +44,8 @@ func TestReviewersCommit(t *testing.T) {
 			}
 			f, err := fresh(t, s).State()
 			must(t, err)
-			if len(begun(f)) < 2 {
-				t.Errorf("got %d published phases, want the later ones", len(begun(f)))
+			if len(f.Begun()) < 2 {
+				t.Errorf("got %d published phases, want the later ones", len(f.Begun()))
 			}
 		})
 	}

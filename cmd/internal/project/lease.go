@@ -75,7 +75,7 @@ func (s *Project) TakeLease(
 // openAgain opens the next attempt of each call that ran on host under an expired lease. The ledger gets a
 // row without usage for the call: its cost is unknown.
 func (s *Project) openAgain(host string, f *state.File, book money.Book, note func(string)) error {
-	for _, n := range begun(f) {
+	for _, n := range f.Begun() {
 		p := f.Phase(n)
 		key := p.Current()
 		here, err := s.CallBegun(p) // a shared folder has the record of the call
@@ -128,19 +128,18 @@ func (h *holding) valid() error {
 	if h == nil {
 		return nil
 	}
+	var why error
 	if h.age() > h.validFor() {
-		return h.lose(fmt.Errorf("no push to %s succeeded for %s", h.Conf.Remote.Name, h.validFor()))
+		why = fmt.Errorf("no push to %s succeeded for %s", h.Conf.Remote.Name, h.validFor())
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.lost
+	return h.lose(why)
 }
 
-// lose ends the run, and returns the error with which it ends.
+// lose ends the run if there is a reason, and returns the error with which it ended.
 func (h *holding) lose(why error) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.lost == nil {
+	if h.lost == nil && why != nil {
 		h.lost = busy(lostLease{why})
 		h.cancel(h.lost)
 	}
@@ -171,7 +170,7 @@ func (h *holding) publish(ctx context.Context, file *state.File, release bool) e
 	if file == nil {
 		err = x.renew(ctx)
 	} else if x.file = file; err == nil {
-		_, err = x.bring(ctx, begun(file))
+		_, err = x.bring(ctx, file.Begun())
 	}
 	failpoint.Here("remote.committed")
 	was := h.remote.Ref(stateRef)

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -84,7 +83,7 @@ func (s *Project) Publish(ctx context.Context, n int) (all []Published, err erro
 	if err != nil {
 		return nil, err
 	}
-	phases := slices.DeleteFunc(begun(x.file), func(k int) bool { return n != 0 && k != n })
+	phases := slices.DeleteFunc(x.file.Begun(), func(k int) bool { return n != 0 && k != n })
 	if len(phases) == 0 {
 		err = errors.New("cannot publish: no phase has begun yet, or not this one")
 		return nil, exit.With(exit.Usage, err, "abl status lists the phases")
@@ -200,7 +199,7 @@ func (x exchange) bringSource(phases []int, receive func(from *git.Repo, ref, co
 	if err != nil {
 		return err
 	}
-	every := begun(x.file)
+	every := x.file.Begun()
 	for _, k := range every {
 		own, last := slices.Contains(phases, k), k == every[len(every)-1]
 		if !own && !last {
@@ -272,21 +271,10 @@ func (x exchange) keepState(ctx context.Context) error {
 		state.Save(x.Paths.State(), x.file))
 }
 
-// begun returns the phases that have begun, in order.
-func begun(f *state.File) (all []int) {
-	for key, p := range f.Phases {
-		if n, err := strconv.Atoi(key); err == nil && p.Round > 0 {
-			all = append(all, n)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // summary returns the message of a state's commit.
 func summary(f *state.File) string {
 	var all []string
-	for _, n := range begun(f) {
+	for _, n := range f.Begun() {
 		all = append(all, fmt.Sprintf("phase %d %s", n, f.Phase(n).Status))
 	}
 	if len(all) == 0 {
@@ -309,7 +297,7 @@ const (
 func (x exchange) places(f *state.File) map[string]string {
 	s := x.Project
 	all := map[string]string{carriedLedger: s.Paths.Ledger(), carriedIDs: filepath.Join(s.Paths.Specs(), spec.IDFile)}
-	for _, n := range begun(f) {
+	for _, n := range f.Begun() {
 		p := f.Phase(n)
 		for step := 1; step <= p.Step; step++ {
 			at := audit.Path(s.Paths, n, step)

@@ -170,7 +170,7 @@ func (x exchange) dropBranches(ctx context.Context) error {
 		return nil
 	}
 	src, err := git.Open(x.Paths.Src, x.SourceOptions())
-	for _, n := range begun(x.file) {
+	for _, n := range x.file.Begun() {
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (x exchange) incoming() (in incoming, err error) {
 	}
 	f := in.file // what runs on the engine has the id of this project
 	f.Root, f.Project, f.Published, f.Lease, f.Git = x.Paths.Root, x.file.Project, x.tip, nil, nil
-	all := begun(f)
+	all := f.Begun()
 	if len(all) == 0 {
 		return in, errors.New("no phase in it has begun")
 	}
@@ -263,7 +263,7 @@ func (x *exchange) restore(ctx context.Context, in incoming) (err error) {
 // forward moves the local branches of phases to the fetched ones: otherwise git push --atomic refuses all
 // refs because of an older branch. A branch with other commits, or one that is checked out, stays.
 func (x exchange) forward(ctx context.Context) error {
-	for _, n := range begun(x.file) {
+	for _, n := range x.file.Begun() {
 		ref := "refs/heads/" + x.PublishedBranch(n)
 		was, err := x.repo.Ref(ref)
 		if err != nil {
@@ -395,7 +395,7 @@ func (x *exchange) cloneTo(ctx context.Context, dir, commit, branch string, with
 	if err != nil {
 		return err
 	}
-	for _, n := range begun(x.file) {
+	for _, n := range x.file.Begun() {
 		p := x.file.Phase(n)
 		at := p.SrcCommit
 		if dir == x.Paths.Tests {

@@ -11,6 +11,8 @@ import (
 
 	"abl/cmd/internal/cli"
 	"abl/cmd/internal/exit"
+	"abl/internal/git"
+	"abl/internal/ledger"
 	"abl/internal/proc"
 	"abl/internal/state"
 )
@@ -26,16 +28,10 @@ type lease struct {
 	Expiry   string `json:"expiry"`   // without a push for so long, another clone may take the lease
 }
 
-// The bounds of an expiry that another machine wrote.
-const (
-	shortestLease = time.Second
-	longestLease  = 24 * time.Hour
-)
-
-// period returns the expiry as a duration within bounds.
+// period returns the expiry as a duration within bounds, since another machine wrote it.
 func (l lease) period() time.Duration {
 	d, _ := time.ParseDuration(l.Expiry)
-	return min(max(d, shortestLease), longestLease)
+	return min(max(d, time.Second), 24*time.Hour)
 }
 
 // leaseAt returns the lease in a published state. It returns false if the state has none.
@@ -100,7 +96,7 @@ func (s *Project) pushResult(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	phases := begun(x.file)
+	phases := x.file.Begun()
 	if len(phases) == 0 || slices.ContainsFunc(phases, func(n int) bool { return x.file.Phase(n).OnItsWay() }) {
 		return nil
 	}
@@ -131,14 +127,11 @@ func (x exchange) await(ctx context.Context) error {
 		if err := proc.Pause(ctx, min(period/10, 10*time.Second)); err != nil {
 			return err
 		}
-		if err := x.remote.Look(ctx, x.prefix()); err != nil {
+		if err := x.remote.Fetch(ctx, x.prefix()); err != nil {
 			return err
 		}
 		if x.remote.Ref(stateRef) == tip {
 			continue
-		}
-		if err := x.remote.Fetch(ctx, x.prefix()); err != nil {
-			return err
 		}
 		if l, held, err = x.leaseAt(x.remote.Ref(stateRef)); held {
 			err = busy(fmt.Errorf("%q runs this project: it renewed its lease in %s of %s", l.Host, stateRef,
@@ -180,7 +173,7 @@ func (x exchange) adopt(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f, err := x.stateAt(theirs); err != nil || len(begun(f)) == 0 { // a lease, and no call yet
+	if f, err := x.stateAt(theirs); err != nil || len(f.Begun()) == 0 { // a lease, and no call yet
 		return err
 	}
 	text, err := x.Pull(ctx, mine)
@@ -201,6 +194,41 @@ func (x exchange) stateAt(commit string) (*state.File, error) {
 		return nil, exit.With(exit.Person, fmt.Errorf("%s of commit %.12s: %w", carriedState, commit, err), unbelieved)
 	}
 	return f, nil
+}
+
+// RemoteState is the state of a project in a repository.
+type RemoteState struct {
+	*state.File        // without phases if the repository has none
+	Host        string // that holds the lease, "" for none
+	Used        ledger.Account
+}
+
+// StateAt reads the state in the repository at an address.
+func (s *Project) StateAt(ctx context.Context, address string) (r RemoteState, err error) {
+	dir, err := os.MkdirTemp("", "abl-state-")
+	if err != nil {
+		return r, err
+	}
+	defer os.RemoveAll(dir)
+	x, totals := exchange{Project: s}, s.Totals()
+	r.File = state.New("/")
+	if x.repo, err = git.FetchRef(ctx, dir, address, stateRef); err == nil {
+		x.tip, err = x.repo.Ref(stateRef)
+	}
+	if err != nil || x.tip == "" {
+		return r, err
+	}
+	if r.File, err = x.stateAt(x.tip); err != nil {
+		return r, err
+	}
+	l, _, _ := x.leaseAt(x.tip) // the host of an invalid lease is unknown
+	r.Host = l.Host
+	files, err := x.kept(x.tip)
+	if err == nil {
+		err = ledger.Open(carriedLedger).ScanText(files[carriedLedger], totals.Add, func(int, string) {})
+	}
+	r.Used = totals.Account()
+	return r, err
 }
 
 // divergedFrom is the error for a state of the remote and a local one that both have work which the other
@@ -234,7 +262,7 @@ func (x exchange) moveRefs(ctx context.Context) error {
 // pushed are the full names of the refs that a run pushes.
 func (x exchange) pushed() []string {
 	all := []string{stateRef, testsRef, sourceRef}
-	for _, n := range begun(x.file) {
+	for _, n := range x.file.Begun() {
 		all = append(all, "refs/heads/"+x.PublishedBranch(n))
 	}
 	return all

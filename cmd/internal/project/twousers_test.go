@@ -354,7 +354,7 @@ func TestEveryOrder(t *testing.T) {
 				acts(t, users[who], 0, "refs/heads/abl/*", "refs/abl/*")
 				f, err := users[who].State()
 				must(t, err)
-				if n := len(begun(f)); n != phase {
+				if n := len(f.Begun()); n != phase {
 					t.Errorf("%s: got %d phases, want %d", who, n, phase)
 				}
 			}

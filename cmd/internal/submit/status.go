@@ -1,11 +1,9 @@
 package submit
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +11,6 @@ import (
 	"abl/cmd/internal/exit"
 	"abl/cmd/internal/project"
 	"abl/cmd/internal/view"
-	"abl/internal/git"
-	"abl/internal/hostfs"
 	"abl/internal/ledger"
 	"abl/internal/proc"
 	"abl/internal/state"
@@ -32,7 +28,7 @@ type job struct {
 // row is one phase of one project, as `abl submit status --json` prints it.
 type row struct {
 	Project string        `json:"project"`
-	Phase   int           `json:"phase,omitempty"`
+	Phase   *int          `json:"phase,omitempty"`
 	Status  string        `json:"status,omitempty"`
 	Job     string        `json:"job,omitempty"`
 	State   string        `json:"state,omitempty"`
@@ -64,43 +60,44 @@ func status(ctx context.Context, s *project.Project) error {
 		rows = append(rows, found...)
 	}
 	for _, r := range rows {
-		cells := []string{r.Project, "", r.Status, r.Job, r.State, r.Node, "", ""}
-		if r.Phase > 0 {
-			cells[1] = strconv.Itoa(r.Phase)
-		}
-		if r.Cost != nil {
-			cells[6] = r.Cost.String()
-		}
-		if r.Exit != nil {
-			cells[7] = strconv.Itoa(*r.Exit)
-		}
-		t.Rows = append(t.Rows, cells)
+		t.Rows = append(t.Rows,
+			[]string{r.Project, cell(r.Phase), r.Status, r.Job, r.State, r.Node, cell(r.Cost), cell(r.Exit)})
 	}
 	return s.In.ShowTable(rows, t)
+}
+
+// cell returns the text of a value, "" for none.
+func cell[T any](v *T) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(*v)
 }
 
 // rowsOf returns the rows of one project. The newest job of the project goes with the phase that has not
 // passed, or with the last one.
 func rowsOf(ctx context.Context, s *project.Project, of target, jobs []job) (rows []row, err error) {
-	remote, err := fetch(ctx, of.repository)
+	remote, err := s.StateAt(ctx, of.repository)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot read the state of %s: %w", of.repository, err)
 	}
-	for _, n := range remote.phases() {
-		p := remote.file.Phase(n)
-		r := row{Project: of.repository, Phase: n, Status: string(p.Status), Cost: remote.cost(s, n)}
-		if code, ended := codes[p.Status]; ended {
+	name := of.repository
+	if of.directory != "." {
+		name += " " + of.directory
+	}
+	for _, n := range remote.Begun() {
+		status := remote.Phase(n).Status
+		r := row{Project: name, Phase: &n, Status: string(status)}
+		if sum := remote.Used.Phase(n); sum != nil {
+			r.Cost = &sum.Cost
+		}
+		if code, ended := codes[status]; ended {
 			r.Exit = &code
 		}
 		rows = append(rows, r)
 	}
 	if len(rows) == 0 {
-		rows = append(rows, row{Project: of.repository})
-	}
-	if of.directory != "." {
-		for i := range rows {
-			rows[i].Project += " " + of.directory
-		}
+		rows = append(rows, row{Project: name})
 	}
 	at := slices.IndexFunc(rows, func(r row) bool { return r.Status != string(state.Passed) })
 	if at < 0 {
@@ -114,102 +111,12 @@ func rowsOf(ctx context.Context, s *project.Project, of target, jobs []job) (row
 			}
 		}
 	}
-	if rows[at].Node == "" {
-		rows[at].Node = remote.host
-	}
+	rows[at].Node = cmp.Or(rows[at].Node, remote.Host)
 	return rows, nil
 }
 
 // codes are the exit codes of phases that have ended.
 var codes = map[state.Status]int{state.Passed: exit.Passed, state.Stuck: exit.Stuck, state.Unverified: exit.Unverified}
-
-// published is the state that a remote holds.
-type published struct {
-	file *state.File
-	host string // that holds the lease, "" for none
-	rows []ledger.Row
-}
-
-const stateRef = "refs/abl/state"
-
-// fetch reads the state that a repository holds. A repository without one has no phases.
-func fetch(ctx context.Context, repository string) (p published, err error) {
-	p.file = state.New("/")
-	dir, err := os.MkdirTemp("", "abl-status-")
-	if err != nil {
-		return p, err
-	}
-	defer os.RemoveAll(dir)
-	refs, err := output(proc.GitRemote(ctx, dir, "ls-remote", "--", repository, stateRef))
-	if err != nil || refs == "" {
-		return p, err
-	}
-	for _, args := range [][]string{
-		{"init", "-q"},
-		{"fetch", "-q", "--depth=1", "--no-tags", "--", repository, stateRef + ":" + stateRef},
-	} {
-		if _, err := output(proc.GitRemote(ctx, dir, args...)); err != nil {
-			return p, err
-		}
-	}
-	copied, err := git.OpenOrigin(dir)
-	if err != nil {
-		return p, err
-	}
-	if err := p.read(copied, filepath.Join(dir, "tokens.csv")); err != nil {
-		return p, fmt.Errorf("%s: %w", repository, err)
-	}
-	return p, nil
-}
-
-// read reads the published state, and copies its ledger to a file.
-func (p *published) read(from *git.Origin, file string) error {
-	commit, err := from.Ref(stateRef)
-	if err != nil {
-		return err
-	}
-	files, err := from.Kept(commit)
-	if err != nil {
-		return err
-	}
-	var lease struct{ Host string }
-	_ = json.Unmarshal(files["lease.json"], &lease) // without it the host is unknown
-	p.host = lease.Host
-	if p.file, err = state.Decode(files["state.json"]); err != nil {
-		return err
-	}
-	data, has := files["tokens.csv"]
-	if !has {
-		return nil
-	}
-	if err := hostfs.Write(file, data, 0o600); err != nil {
-		return err
-	}
-	return ledger.Open(file).Scan(func(r ledger.Row) { p.rows = append(p.rows, r) }, func(int, string) {})
-}
-
-// phases returns the phases that have begun, in order.
-func (p published) phases() (all []int) {
-	for key, of := range p.file.Phases {
-		if n, err := strconv.Atoi(key); err == nil && of.Round > 0 {
-			all = append(all, n)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// cost returns what the calls of a phase cost.
-func (p published) cost(s *project.Project, n int) *ledger.Money {
-	totals := s.Totals()
-	for _, r := range p.rows {
-		if r.Phase == strconv.Itoa(n) {
-			totals.Add(r)
-		}
-	}
-	cost := totals.Account().All.Cost
-	return &cost
-}
 
 // The commands that print a line for each job, oldest first: name of the job or label of the project, index in
 // an array job, id, state, node and exit code. Slurm forgets a job some minutes after its end (MinJobAge).

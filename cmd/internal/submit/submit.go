@@ -28,6 +28,7 @@ import (
 	"abl/internal/git"
 	"abl/internal/hostfs"
 	"abl/internal/proc"
+	"abl/internal/state"
 )
 
 // system is a scheduler.
@@ -38,16 +39,14 @@ type system struct {
 	list     []string // command that prints its jobs
 }
 
-func systems() []system {
-	return []system{
-		{"slurm", ".abl/submit/slurm.sh", shellWord, slurmJobs},
-		{"kubernetes", ".abl/submit/kubernetes.yaml", jsonText, kubernetesJobs},
-	}
+var systems = []system{
+	{"slurm", ".abl/submit/slurm.sh", shellWord, slurmJobs},
+	{"kubernetes", ".abl/submit/kubernetes.yaml", jsonText, kubernetesJobs},
 }
 
 // Systems are the names of the schedulers.
 func Systems() (all []string) {
-	for _, s := range systems() {
+	for _, s := range systems {
 		all = append(all, s.name)
 	}
 	return all
@@ -55,11 +54,11 @@ func Systems() (all []string) {
 
 // Template returns the path of a scheduler's template in a project, and abl's own text of it.
 func Template(name string) (path string, data []byte, err error) {
-	i := slices.IndexFunc(systems(), func(s system) bool { return s.name == name })
+	i := slices.IndexFunc(systems, func(s system) bool { return s.name == name })
 	if i < 0 {
 		return "", nil, fmt.Errorf("cannot submit to %q: want slurm or kubernetes", name)
 	}
-	path = systems()[i].template
+	path = systems[i].template
 	data, err = fs.ReadFile(abl.Template(), "submit/"+filepath.Base(path))
 	return path, data, err
 }
@@ -71,13 +70,8 @@ func Scripts(root string) (all []config.UserValue) {
 		path, own, err := Template(name)
 		text, rerr := hostfs.Read(root, path, maxTemplate)
 		if err == nil && rerr == nil && !bytes.Equal(text, own) {
-			all = append(all, config.UserValue{
-				Key:   "submit." + name,
-				Text:  path,
-				File:  path,
-				Reads: path,
-				Why:   "runs on the cluster as you",
-			})
+			all = append(all, config.UserValue{Key: "submit." + name, Text: path, File: path, Reads: path,
+				Why: "runs on the cluster as you"})
 		}
 	}
 	return all
@@ -125,16 +119,23 @@ func (t target) name() string {
 		base += "-" + filepath.Base(t.directory)
 	}
 	base = strings.Trim(noName.ReplaceAllString(strings.ToLower(base), "-"), "-")
-	return fmt.Sprintf("abl-%s-%.4x", base[:min(len(base), 32)], sha256.Sum256([]byte(t.line())))
+	return fmt.Sprintf("abl-%s-%.4x", base[:min(len(base), 32)], sha256.Sum256([]byte(lines([]target{t}))))
 }
 
 var noName = regexp.MustCompile(`[^a-z0-9]+`)
 
-func (t target) line() string { return t.repository + "\t" + t.branch + "\t" + t.directory }
+// lines returns projects as the template for Slurm lists them: a line with three columns for each.
+func lines(all []target) string {
+	var list []string
+	for _, t := range all {
+		list = append(list, t.repository+"\t"+t.branch+"\t"+t.directory)
+	}
+	return strings.Join(list, "\n")
+}
 
 // chosen returns the scheduler that --on names.
 func chosen(in *cli.Input) (system, error) {
-	for _, s := range systems() {
+	for _, s := range systems {
 		if s.name == in.String("on") {
 			return s, nil
 		}
@@ -160,19 +161,18 @@ func targets(ctx context.Context, s *project.Project) (all []target, err error) 
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		t := target{words[0], "main", "."}
-		switch dir := words[0]; {
+		given := [3]string{1: "main", 2: "."}
+		copy(given[:], words)
+		t := target{given[0], given[1], given[2]}
+		_, none := os.Stat(filepath.Join(t.repository, state.Dir))
+		switch {
 		case len(words) > 3:
 			err = errors.New("want DIRECTORY, or REPOSITORY [BRANCH [DIRECTORY]]")
-		case isProject(dir):
+		case none == nil: // a project on this machine
 			var p *project.Project
-			if p, err = project.OpenAt(s.In, dir); err == nil {
+			if p, err = project.OpenAt(s.In, t.repository); err == nil {
 				t, err = targetOf(ctx, p)
 			}
-		case len(words) == 3:
-			t.branch, t.directory = words[1], words[2]
-		case len(words) == 2:
-			t.branch = words[1]
 		}
 		if err != nil {
 			return nil, exit.With(exit.Usage, fmt.Errorf("%s:%d: %w", file, i+1, err), "")
@@ -185,12 +185,6 @@ func targets(ctx context.Context, s *project.Project) (all []target, err error) 
 	return all, err
 }
 
-// isProject reports whether a path is a directory with a project.
-func isProject(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, ".abl"))
-	return err == nil
-}
-
 // targetOf returns the repository, branch and directory of a project on this machine.
 func targetOf(ctx context.Context, s *project.Project) (t target, err error) {
 	top := git.Around(s.Paths.Root)
@@ -198,9 +192,7 @@ func targetOf(ctx context.Context, s *project.Project) (t target, err error) {
 		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it does not work on a git repository", s.Paths.Root),
 			"set source.repo in .abl/config.yaml")
 	}
-	if t.directory, err = filepath.Rel(top, s.Paths.Root); err != nil {
-		return t, err
-	}
+	t.directory, _ = filepath.Rel(top, s.Paths.Root) // both are absolute
 	remote := cmp.Or(s.Conf.Remote.Name, "origin")
 	t.repository, err = proc.AskGit(ctx, top, "remote", "get-url", remote)
 	if err != nil || t.repository == "" {
@@ -250,17 +242,18 @@ var placeholder = regexp.MustCompile(`\{\{[a-z]*\}\}`)
 // fill replaces the placeholders of a template. A template for Kubernetes is filled in for each project, and
 // one for Slurm once with the list of projects.
 func fill(on system, text string, all []target, phases []string) (string, error) {
-	var lines, parts []string
-	for _, t := range all {
-		lines = append(lines, t.line())
+	list := lines(all)
+	if on.name == "slurm" {
+		all = all[:1]
 	}
+	var parts []string
 	for _, t := range all {
 		values := map[string]string{
 			"{{name}}": on.quote(t.name()), "{{repository}}": on.quote(t.repository), "{{branch}}": on.quote(t.branch),
 			"{{directory}}": on.quote(t.directory), "{{phases}}": on.quote(strings.Join(phases, " ")),
 		}
 		if on.name == "slurm" {
-			values["{{phases}}"], values["{{projects}}"] = strings.Join(phases, " "), strings.Join(lines, "\n")
+			values["{{phases}}"], values["{{projects}}"] = strings.Join(phases, " "), list
 		}
 		var unknown error
 		part := placeholder.ReplaceAllStringFunc(text, func(name string) string {
@@ -275,9 +268,6 @@ func fill(on system, text string, all []target, phases []string) (string, error)
 			return "", unknown
 		}
 		parts = append(parts, part)
-		if on.name == "slurm" {
-			break
-		}
 	}
 	return strings.Join(parts, "---\n"), nil
 }
@@ -306,7 +296,7 @@ func give(ctx context.Context, in *cli.Input, on system, text string, all []targ
 	})
 }
 
-// output runs a command of the scheduler or git, and returns its standard output.
+// output runs a command of the scheduler, and returns its standard output.
 func output(cmd *exec.Cmd) (string, error) {
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
@@ -327,11 +317,7 @@ func listName(all []target) string {
 	if len(all) == 1 {
 		return all[0].name()
 	}
-	h := sha256.New()
-	for _, t := range all {
-		fmt.Fprintln(h, t.line())
-	}
-	return fmt.Sprintf("abl-%d-projects-%.4x", len(all), h.Sum(nil))
+	return fmt.Sprintf("abl-%d-projects-%.4x", len(all), sha256.Sum256([]byte(lines(all))))
 }
 
 // shellWord quotes a text for a shell.

@@ -175,7 +175,7 @@ func hasUntracked(ctx context.Context, root, folder string) bool {
 	ask := func(at string, args ...string) (string, error) {
 		return proc.AskGit(ctx, filepath.Join(root, at), append([]string{"-c", "safe.directory=*"}, args...)...)
 	}
-	if f, err := state.Load(state.NewProject(root, "", "").State()); err == nil && f.Begun() {
+	if f, err := state.Load(state.NewProject(root, "", "").State()); err == nil && len(f.Begun()) > 0 {
 		src, tests := f.Commits()
 		for _, commit := range []string{src, tests} {
 			if commit == "" { // no call has ended yet

@@ -62,8 +62,9 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	}
 	specs, _ := spec.LoadDir(p.Specs())
 	_, ok := specs.Phase(1)
-	src, err1 := git.Open(p.Src, git.Options{Begun: f.Begun()})
-	tests, err2 := git.Open(p.Tests, git.Options{Begun: f.Begun()})
+	o := git.Options{Begun: len(f.Begun()) > 0}
+	src, err1 := git.Open(p.Src, o)
+	tests, err2 := git.Open(p.Tests, o)
 	book, err3 := openBook(p.Ledger())
 	if err := errors.Join(err1, err2, err3); err != nil || !ok {
 		return nil, fmt.Errorf("cannot begin: %w, a spec: %t", err, ok)
