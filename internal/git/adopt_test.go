@@ -33,22 +33,22 @@ func TestAdopt(t *testing.T) {
 	must(t, err)
 	r := open(t, dir)
 	if r.branch != "trunk" || r.Dir() != dir {
-		t.Errorf("branch %q, dir %q", r.branch, r.Dir())
+		t.Errorf("branch and directory: got %q and %q, want trunk and %q", r.branch, r.Dir(), dir)
 	}
 	write(t, dir, map[string]string{"new.o": "x", "new": "y", "forced.o": "changed"})
 	s := snapshot(t, r, "phase1/build/step-1", "c1.1")
 	if s.Changed != 2 {
-		t.Errorf("%d paths changed, want new and forced.o", s.Changed)
+		t.Errorf("changed paths: got %d, want 2, new and forced.o", s.Changed)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "RAN")); err == nil {
-		t.Error("something of the repository was executed")
+		t.Error("a program of the repository: got a run of it, want none")
 	}
 	if now, _ := os.ReadFile(filepath.Join(dir, ".git/config")); string(now) != string(config) {
-		t.Error("the config changed")
+		t.Errorf(".git/config: got %q, want %q", now, config)
 	}
 	git(t, dir, "config", "--unset", "core.fsmonitor")
 	if got := git(t, dir, "log", "-1", "--format=%P %an %ae %s %(trailers:key=Abl-Call,valueonly)"); strings.TrimSpace(got) != before+" abl abl@localhost phase1/build/step-1 c1.1" {
-		t.Errorf("log: %s", got)
+		t.Errorf("log: got %s, want %s abl abl@localhost phase1/build/step-1 c1.1", got, before)
 	}
 	clean(t, dir)
 	sound(t, dir)
@@ -85,7 +85,8 @@ func TestAdoptEachIndex(t *testing.T) {
 			snapshot(t, open(t, dir), "s", "1")
 			commitByGit(t, twin)
 			if got, want := git(t, dir, "rev-parse", "HEAD^{tree}"), git(t, twin, "rev-parse", "HEAD^{tree}"); got != want {
-				t.Errorf("another tree than git's:\n%s\nwant\n%s", git(t, dir, "ls-tree", "-r", "HEAD"), git(t, twin, "ls-tree", "-r", "HEAD"))
+				t.Errorf("tree of HEAD: got\n%s\nwant git's\n%s",
+					git(t, dir, "ls-tree", "-r", "HEAD"), git(t, twin, "ls-tree", "-r", "HEAD"))
 			}
 			clean(t, dir)
 			sound(t, dir)
@@ -172,10 +173,10 @@ func TestForeign(t *testing.T) {
 				_, err = r.Snapshot(t.Context(), message("s", "1"))
 			}
 			if !errors.Is(err, ErrForeign) {
-				t.Fatalf("error %v", err)
+				t.Fatalf("error: got %v, want ErrForeign", err)
 			}
 			if !strings.Contains(err.Error(), dir) {
-				t.Errorf("it does not say where: %v", err)
+				t.Errorf("error: got %v, want one that names %s", err, dir)
 			}
 			t.Log(err)
 		})
@@ -189,18 +190,18 @@ func TestForeignLater(t *testing.T) {
 	snapshot(t, r, "s", "1")
 	git(t, dir, "checkout", "-q", "-b", "mine")
 	if _, err := r.Snapshot(t.Context(), message("s", "2")); !errors.Is(err, ErrForeign) {
-		t.Errorf("another branch: %v", err)
+		t.Errorf("Snapshot on another branch: got %v, want ErrForeign", err)
 	}
 	git(t, dir, "checkout", "-q", "main")
 	commitByGit(t, dir)
 	person := git(t, dir, "rev-parse", "HEAD")
 	snapshot(t, r, "s", "2")
 	if got := git(t, dir, "rev-parse", "HEAD~1"); got != person {
-		t.Error("the user's commit is not the parent")
+		t.Errorf("parent of HEAD: got %s, want the user's commit %s", got, person)
 	}
 	must(t, os.Rename(filepath.Join(dir, ".git"), filepath.Join(dir, "old")))
 	git(t, dir, "init", "-q")
 	if _, err := r.Snapshot(t.Context(), message("s", "3")); !errors.Is(err, ErrForeign) {
-		t.Errorf("another .git: %v", err)
+		t.Errorf("Snapshot with another .git: got %v, want ErrForeign", err)
 	}
 }

@@ -147,7 +147,7 @@ func changed(b *testing.B, n int) {
 		commitByGit(b, theirs)
 	})
 	if got, want := git(b, ours, "rev-parse", "HEAD^{tree}"), git(b, theirs, "rev-parse", "HEAD^{tree}"); got != want {
-		b.Fatalf("tree %s, git has %s", got, want)
+		b.Fatalf("tree: got %s, want git's %s", got, want)
 	}
 }
 

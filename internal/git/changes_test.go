@@ -45,7 +45,7 @@ func TestChanges(t *testing.T) {
 	}
 	first, err := Before(t.Context(), r, end, "p1-", end)
 	if err != nil || first != end {
-		t.Errorf("with the start at its tip: from %s, %v; want that nothing before it is looked at", first, err)
+		t.Errorf("Before with the start at its tip: got %s, %v, want %s", first, err, end)
 	}
 	for name, c := range map[string]struct{ tip, prefix, from, want string }{
 		"a phase": {end, "p1-", start, `"data" - - not text, or larger than 4 MiB
@@ -65,12 +65,13 @@ func TestChanges(t *testing.T) {
 			must(t, err)
 			if name == "the whole history" { // no call has made any of it
 				if all := show("", c.tip); from != c.tip || !strings.Contains(all, `"module" - "1111`) || !strings.Contains(all, `".abl/config.yaml" - - omitted`) {
-					t.Errorf("from %s\n%s", from, all)
+					t.Errorf("changes: got from %s\n%s\nwant from %s, with the module and the omitted config",
+						from, all, c.tip)
 				}
 				return
 			}
 			if got := show(from, c.tip); from != c.from || got != c.want {
-				t.Errorf("from %s, want %s; changed\n%swant\n%s", from, c.from, got, c.want)
+				t.Errorf("changes: got from %s, want from %s; got\n%swant\n%s", from, c.from, got, c.want)
 			}
 		})
 	}

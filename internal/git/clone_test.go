@@ -45,18 +45,18 @@ func TestClone(t *testing.T) {
 	clean(t, r.Dir())
 	sound(t, r.Dir())
 	if a, b := git(t, dir, "rev-parse", "main"), git(t, r.Dir(), "rev-parse", "abl/phase1"); a != b {
-		t.Errorf("the clone stands at %s, the origin at %s", b, a)
+		t.Errorf("tip of the clone: got %s, want the origin's %s", b, a)
 	}
 	if got := git(t, r.Dir(), "log", "--format=%s", "--stat", "-p"); !strings.Contains(got, "+2") {
-		t.Errorf("history: %s", got)
+		t.Errorf("history: got %s, want one with the line +2", got)
 	}
 	write(t, r.Dir(), map[string]string{"new.js": "3"})
 	s := snapshot(t, r, "built", "p1-build-1.1")
 	if s.Changed != 1 {
-		t.Errorf("%d files changed, want 1", s.Changed)
+		t.Errorf("changed files: got %d, want 1", s.Changed)
 	}
-	if parent := git(t, r.Dir(), "rev-parse", "HEAD^"); parent != git(t, dir, "rev-parse", "main") {
-		t.Errorf("the parent is %s", parent)
+	if got, want := git(t, r.Dir(), "rev-parse", "HEAD^"), git(t, dir, "rev-parse", "main"); got != want {
+		t.Errorf("parent of the commit: got %s, want the origin's %s", got, want)
 	}
 	clean(t, r.Dir())
 }
@@ -68,7 +68,7 @@ func TestCloneLeavesOut(t *testing.T) {
 	r := cloned(t, dir, ".abl", "secret")
 	clean(t, r.Dir())
 	if _, err := os.Lstat(filepath.Join(r.Dir(), ".abl")); err == nil {
-		t.Error(".abl is in the work tree")
+		t.Error(".abl in the work tree: got an entry, want none")
 	}
 	want := []string{"lib/a.js", "lib/twin", "link", "package.json", "run.sh"}
 	if got, err := r.Files(t.Context(), 100); err != nil || !slices.Equal(got, want) {
@@ -78,30 +78,30 @@ func TestCloneLeavesOut(t *testing.T) {
 		t.Errorf("files of a clone that does not exist yet: got %q, %v, want %q", got, err, want)
 	}
 	if got := git(t, r.Dir(), "log", "-p", "--stat", "--", ".abl"); strings.Contains(got, "version") || !strings.Contains(got, strings.TrimSpace(leftOut)) {
-		t.Errorf("the history of what is left out: %s", got)
+		t.Errorf("history of the omitted path: got %s, want only the text %q", got, leftOut)
 	}
 	if got := git(t, r.Dir(), "config", "core.sparseCheckout"); got != "true" {
 		t.Errorf("core.sparseCheckout: got %q, want true, so that the user's own git merge leaves these paths alone", got)
 	}
 	for _, version := range []string{"main:.abl/config.yaml", "main~1:.abl/config.yaml"} {
 		if out, err := tryGit(r.Dir(), "--no-replace-objects", "cat-file", "-p", git(t, dir, "rev-parse", version)); err == nil {
-			t.Errorf("%s is in the clone: %s", version, out)
+			t.Errorf("object of %s: got %s, want none in the clone", version, out)
 		}
 	}
 	if got := git(t, r.Dir(), "show", "HEAD:lib/twin"); got != "k" {
-		t.Errorf("a file with the content of one that is left out holds %q", got)
+		t.Errorf("lib/twin, with the content of an omitted file: got %q, want %q", got, "k")
 	}
 	write(t, r.Dir(), map[string]string{"new.js": "3", ".abl/config.yaml": "mine", ".abl/more": "x", "secret": "file"})
 	s := snapshot(t, r, "built", "p1-build-1.1")
 	if got := git(t, r.Dir(), "diff", "--name-only", "HEAD^", "HEAD"); got != "new.js" || s.Changed != 1 {
-		t.Errorf("changed %d: %q, want new.js alone", s.Changed, got)
+		t.Errorf("changed paths: got %d, %q, want only new.js", s.Changed, got)
 	}
 	again, err := Open(r.Dir(), Options{Clone: true, Without: []string{".abl", "secret"}})
 	must(t, err)
 	write(t, r.Dir(), map[string]string{"new.js": "4"})
 	s = snapshot(t, again, "built", "p1-build-2.1")
 	if got := git(t, r.Dir(), "diff", "--name-only", "HEAD^", "HEAD"); got != "new.js" || s.Changed != 1 {
-		t.Errorf("changed %d: %q, want new.js alone", s.Changed, got)
+		t.Errorf("changed paths: got %d, %q, want only new.js", s.Changed, got)
 	}
 }
 
@@ -131,13 +131,13 @@ func TestCloneKeeps(t *testing.T) {
 			snapshot(t, r, "built", "p1-build-1.1")
 			got := git(t, r.Dir(), "ls-tree", "-r", "--name-only", "HEAD")
 			if !strings.Contains(got, "secret/key") || !strings.Contains(got, "deps/lib") {
-				t.Errorf("the commit holds %q", got)
+				t.Errorf("paths of the commit: got %q, want secret/key and deps/lib among them", got)
 			}
 			if out, err := tryGit(r.Dir(), "fsck", "--strict", "--connectivity-only"); strings.Contains(out, "duplicateEntries") {
-				t.Errorf("git fsck says %v: %s", err, out)
+				t.Errorf("git fsck: got %v: %s, want no duplicateEntries", err, out)
 			}
 			if out, _ := tryGit(r.Dir(), "ls-tree", "HEAD", "secret", "deps"); strings.Count(out, "\n") != 1 {
-				t.Errorf("the tree holds %s", out)
+				t.Errorf("entries secret and deps of the tree: got %s, want one of each", out)
 			}
 		})
 	}
@@ -177,7 +177,7 @@ func TestCloneOfTwins(t *testing.T) {
 			must(t, err)
 			clean(t, r.Dir())
 			if got, want := git(t, r.Dir(), "show", "HEAD:"+c.path), git(t, dir, "show", "HEAD:"+c.path); got != want {
-				t.Errorf("%s holds %q in the clone, and %q in the repository", c.path, got, want)
+				t.Errorf("%s in the clone: got %q, want %q as in the repository", c.path, got, want)
 			}
 		})
 	}
@@ -221,18 +221,18 @@ func TestCloneOf(t *testing.T) {
 			must(t, err)
 			remarks, err := o.Remarks(commit, nil)
 			if got := strings.Join(remarks, "\n"); err != nil || !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
-				t.Errorf("remarks %q, %v, want %q", got, err, c.want)
+				t.Errorf("remarks: got %q, %v, want %q", got, err, c.want)
 			}
 			r := cloned(t, dir)
 			clean(t, r.Dir())
 			write(t, r.Dir(), map[string]string{"new.js": "3"})
 			snapshot(t, r, "built", "p1-build-1.1")
 			if got := git(t, r.Dir(), "diff", "--name-only", "HEAD^", "HEAD"); got != "new.js" {
-				t.Errorf("changed: %q", got)
+				t.Errorf("changed paths: got %q, want new.js", got)
 			}
 			for _, at := range []string{dir, r.Dir(), "."} {
 				if _, err := os.Lstat(filepath.Join(at, "ran")); err == nil {
-					t.Errorf("something was run in %s", at)
+					t.Errorf("a program of the repository: got a run of it in %s, want none", at)
 				}
 			}
 		})
@@ -249,7 +249,7 @@ func TestCloneOfAWorkTree(t *testing.T) {
 	git(t, tree, "add", "-A")
 	git(t, tree, "commit", "-qm", "other")
 	if got := git(t, cloned(t, tree).Dir(), "log", "--format=%s"); got != "other\ntwo\none" {
-		t.Errorf("of a work tree: %q", got)
+		t.Errorf("subjects in the clone of a work tree: got %q, want %q", got, "other\ntwo\none")
 	}
 	shared := filepath.Join(t.TempDir(), "shared")
 	git(t, dir, "clone", "-q", "--shared", dir, shared)
@@ -258,20 +258,20 @@ func TestCloneOfAWorkTree(t *testing.T) {
 	git(t, dir, "clone", "-q", "--depth=1", "file://"+dir, shallow)
 	r := cloned(t, shallow)
 	if got := git(t, r.Dir(), "log", "--format=%s"); got != "two" {
-		t.Errorf("of a shallow clone: %q", got)
+		t.Errorf("subjects in the clone of a shallow clone: got %q, want %q", got, "two")
 	}
 	sound(t, r.Dir())
 	write(t, r.Dir(), map[string]string{"new.js": "3"})
 	snapshot(t, r, "built", "p1-build-1.1")
 	commitFiles(t, shallow, map[string]string{"their.js": "t"})
 	if _, err := takeIn(t, r, shallow); err != nil {
-		t.Errorf("a merge in a shallow clone: %v", err)
+		t.Errorf("merge in a shallow clone: got %v, want no error", err)
 	}
 	commitFiles(t, dir, map[string]string{"more.js": "1"})
 	git(t, shallow, "fetch", "-q", "--depth=1", "origin", "main")
 	git(t, shallow, "reset", "-q", "--hard", "FETCH_HEAD")
 	if _, err := takeIn(t, r, shallow); !errors.Is(err, ErrConflict) {
-		t.Errorf("a commit without its history: %v", err)
+		t.Errorf("merge of a commit without its history: got %v, want ErrConflict", err)
 	}
 	sound(t, r.Dir())
 }

@@ -33,16 +33,17 @@ func likeGit(t *testing.T, rng *rand.Rand, steps int) {
 		git(t, theirs, "add", "-A")
 		want, got := git(t, theirs, "write-tree"), git(t, ours, "rev-parse", "HEAD^{tree}")
 		if got != want {
-			t.Fatalf("step %d: other tree than git's after\n%s\ngit:\n%s\nabl:\n%s", step, strings.Join(done, "\n"),
-				git(t, theirs, "ls-tree", "-r", want), git(t, ours, "ls-tree", "-r", "HEAD"))
+			t.Fatalf("step %d: tree after\n%s\ngot\n%s\nwant git's\n%s",
+				step, strings.Join(done, "\n"),
+				git(t, ours, "ls-tree", "-r", "HEAD"), git(t, theirs, "ls-tree", "-r", want))
 		}
 		if again := git(t, ours, "write-tree"); again != want {
-			t.Fatalf("step %d: the index holds another tree than HEAD", step)
+			t.Fatalf("step %d: tree of the index: got %s, want %s", step, again, want)
 		}
 		clean(t, ours)
 		differs, err := r.Differs(t.Context(), "")
 		if err != nil || len(differs) > 0 {
-			t.Fatalf("step %d: Differs says %q, %v", step, differs, err)
+			t.Fatalf("step %d: Differs: got %q, %v, want no path", step, differs, err)
 		}
 	}
 	sound(t, ours) // which looks at all that the steps have left

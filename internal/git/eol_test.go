@@ -51,13 +51,13 @@ func TestNormalize(t *testing.T) {
 			must(t, os.WriteFile(path, []byte(c.text), 0o644))
 			s := snapshot(t, r, "built", "p1-build-1.1")
 			if out, err := exec.Command("git", "-C", r.Dir(), "cat-file", "blob", s.Commit.Hash+":"+c.file).Output(); err != nil || string(out) != c.want {
-				t.Errorf("the commit has %q, %v, want %q", out, err, c.want)
+				t.Errorf("file in the commit: got %q, %v, want %q", out, err, c.want)
 			}
 			if got, _ := os.ReadFile(path); string(got) != c.want {
-				t.Errorf("the work tree has %q, want %q", got, c.want)
+				t.Errorf("file in the work tree: got %q, want %q", got, c.want)
 			}
 			if differ, err := r.Differs(t.Context(), ""); err != nil || len(differ) > 0 {
-				t.Errorf("the work tree differs in %q, %v", differ, err)
+				t.Errorf("Differs: got %q, %v, want no path", differ, err)
 			}
 			must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", s.Commit.Hash))
 			if _, err := os.Lstat(ran); err == nil {
@@ -67,7 +67,7 @@ func TestNormalize(t *testing.T) {
 			out := t.TempDir()
 			git(t, dir, "worktree", "add", "-q", out, "abl/phase1")
 			if got := git(t, out, "status", "--porcelain"); got != "" && !strings.Contains(name, "before") {
-				t.Errorf("a fresh checkout shows %q, want that it is clean", got)
+				t.Errorf("git status of a fresh checkout: got %q, want no change", got)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func TestExport(t *testing.T) {
 	}
 	for _, commit := range []string{"", "HEAD", strings.Repeat("0", 40), first.Commit.Tree} {
 		if err := r.Export(t.Context(), io.Discard, commit, "t", Owner{}); err == nil {
-			t.Errorf("%q is exported", commit)
+			t.Errorf("Export(%q): got no error, want one", commit)
 		}
 	}
 }

@@ -67,11 +67,11 @@ func TestExportToIsLikeGitArchive(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if diff := cmp.Diff(listing(t, want), listing(t, got)); diff != "" {
-		t.Errorf("the export (-git archive +ExportTo):\n%s", diff)
+		t.Errorf("export (-want by git archive, +got by ExportTo):\n%s", diff)
 	}
 	info, err := os.Stat(filepath.Join(got, "lib/a.txt"))
 	if err != nil || !info.ModTime().Equal(snap.Commit.When.Truncate(time.Second)) {
-		t.Errorf("the file is of %v, %v, want the commit's time %v", info.ModTime(), err, snap.Commit.When)
+		t.Errorf("modification time: got %v, %v, want the commit's %v", info.ModTime(), err, snap.Commit.When)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestExportToLinksAnEarlierExport(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := export(c.name, two, c.earlier)
 			if diff := cmp.Diff(listing(t, fresh), listing(t, got)); diff != "" {
-				t.Errorf("the export (-without +with an earlier one):\n%s", diff)
+				t.Errorf("export (-want without an earlier one, +got with it):\n%s", diff)
 			}
 			for _, name := range []string{"lib/same.txt", "lib/other.txt", "run.sh"} {
 				was, err1 := os.Stat(filepath.Join(first, name))
@@ -170,6 +170,6 @@ func TestWorkKey(t *testing.T) {
 	}
 	write(t, r.Dir(), map[string]string{"a": strings.Repeat("2", 2)})
 	if key() == was {
-		t.Error("got the same key for another text")
+		t.Errorf("key with another text: got %s again, want another key", was)
 	}
 }

@@ -31,7 +31,7 @@ func tryGit(dir string, args ...string) (string, error) {
 func sound(t testing.TB, dir string) {
 	t.Helper()
 	if out := git(t, dir, "fsck", "--strict", "--full", "--no-dangling"); out != "" {
-		t.Fatalf("git fsck --strict says:\n%s", out)
+		t.Fatalf("git fsck --strict: got\n%s\nwant no output", out)
 	}
 }
 
@@ -39,7 +39,7 @@ func sound(t testing.TB, dir string) {
 func clean(t testing.TB, dir string) {
 	t.Helper()
 	if out := git(t, dir, "status", "--porcelain"); out != "" {
-		t.Fatalf("git status says:\n%s", out)
+		t.Fatalf("git status: got\n%s\nwant no change", out)
 	}
 }
 

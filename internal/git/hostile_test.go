@@ -37,14 +37,14 @@ func TestLeavesOutUnsupportedFiles(t *testing.T) {
 	defer l.Close()
 	s := snapshot(t, r, "s", "1")
 	if got := git(t, dir, "ls-files"); got != "gitfile/kept\nok\nsub/kept" {
-		t.Errorf("taken: %q", got)
+		t.Errorf("committed paths: got %q, want gitfile/kept, ok and sub/kept", got)
 	}
 	for _, path := range []string{
 		"sub/.git", "gitfile/.git", ".GIT", "git~1", ".git.", ".g\u200cit", "a\\.git", ".gitmodules", "d/.gitmodules", "d/.gitattributes",
 		"fifo", ".gitignore", "sock",
 	} {
 		if why(s, path) == "" {
-			t.Errorf("%q is not listed: %v", path, s.Skipped)
+			t.Errorf("skipped paths: got %v, want %q among them", s.Skipped, path)
 		}
 	}
 	sound(t, dir)
@@ -61,7 +61,8 @@ func TestLargeFiles(t *testing.T) {
 	must(t, os.Truncate(big, 100<<30))
 	s := snapshot(t, r, "beyond", "2")
 	if why(s, "big") == "" || git(t, dir, "ls-files") != "" {
-		t.Errorf("a file beyond the limit: %v", s.Skipped)
+		t.Errorf("skipped and committed paths: got %v and %q, want only big, skipped",
+			s.Skipped, git(t, dir, "ls-files"))
 	}
 	sound(t, dir)
 }
@@ -97,7 +98,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	snapshot(t, r, "s", "1")
 	runtime.ReadMemStats(&after)
 	if spent := (after.TotalAlloc - before.TotalAlloc) >> 20; spent > 60 {
-		t.Errorf("%d MiB were allocated for six files of 40 MiB", spent)
+		t.Errorf("memory allocated for six files of 40 MiB: got %d MiB, want at most 60 MiB", spent)
 	}
 	sound(t, dir)
 }
@@ -108,10 +109,10 @@ func TestDepth(t *testing.T) {
 	write(t, dir, map[string]string{deep + "kept": "", deep + "4/5/left": "", "a": ""})
 	s := snapshot(t, open(t, dir), "s", "1")
 	if got := git(t, dir, "ls-files"); got != "a\n"+deep+"kept" {
-		t.Errorf("taken: %q", got)
+		t.Errorf("committed paths: got %q, want a and the file 256 directories deep", got)
 	}
 	if why(s, deep+"4") == "" {
-		t.Errorf("what lies too deep is not listed: %v", s.Skipped)
+		t.Errorf("skipped paths: got %v, want the path that is too deep among them", s.Skipped)
 	}
 	sound(t, dir)
 }
@@ -123,13 +124,13 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	r := open(t, dir)
 	s := snapshot(t, r, "s", "1")
 	if got := git(t, dir, "ls-files"); got != "abs\ndir\nup" {
-		t.Errorf("taken: %q", got)
+		t.Errorf("committed paths: got %q, want abs, dir and up", got)
 	}
 	if why(s, ".gitignore") == "" {
-		t.Error("a link named .gitignore is not listed")
+		t.Errorf("skipped paths: got %v, want the link .gitignore among them", s.Skipped)
 	}
 	if got := git(t, dir, "cat-file", "blob", "HEAD:abs"); got != "/etc/shadow" {
-		t.Errorf("target %q", got)
+		t.Errorf("target of the link: got %q, want /etc/shadow", got)
 	}
 }
 
@@ -146,10 +147,10 @@ func TestSameSizeSameTime(t *testing.T) {
 			must(t, os.Chtimes(path, stamp, stamp))
 		}
 		if s := snapshot(t, r, "s", fmt.Sprint(i)); s.Changed != 1 {
-			t.Fatalf("round %d: %d changed", i, s.Changed)
+			t.Fatalf("changed paths in round %d: got %d, want 1", i, s.Changed)
 		}
 		if got := git(t, dir, "cat-file", "blob", "HEAD:f"); got != fmt.Sprintf("%02d", i) {
-			t.Fatalf("round %d: %q", i, got)
+			t.Fatalf("committed file in round %d: got %q, want %q", i, got, fmt.Sprintf("%02d", i))
 		}
 	}
 }

@@ -142,7 +142,7 @@ func TestOriginOfLargeFiles(t *testing.T) {
 				}
 			})
 			if took > 16*mib {
-				t.Errorf("it allocated %d bytes, want no part of the object", took)
+				t.Errorf("allocated bytes: got %d, want at most %d", took, 16*mib)
 			}
 		})
 	}
@@ -161,7 +161,7 @@ func TestCloneStreams(t *testing.T) {
 				git(t, dir, "repack", "-qad")
 			}
 			if took := allocated(func() { must(t, looked(t.Context(), dir, to, nil)) }); took > size/2 {
-				t.Errorf("cloning %d bytes allocated %d", size, took)
+				t.Errorf("bytes allocated to clone %d: got %d, want at most %d", size, took, size/2)
 			}
 			sound(t, to)
 			clean(t, to)
@@ -192,6 +192,6 @@ func TestReceiveFollowsNoLink(t *testing.T) {
 	names, err := os.ReadDir(outside)
 	must(t, err)
 	if len(names) > 0 {
-		t.Errorf("behind the link are %v", slices.Collect(slices.Values(names)))
+		t.Errorf("files behind the link: got %v, want none", slices.Collect(slices.Values(names)))
 	}
 }

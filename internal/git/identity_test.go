@@ -86,7 +86,7 @@ func TestSigned(t *testing.T) {
 	}
 	must(t, o.Receive(t.Context(), r, "refs/heads/abl/phase1", merged.Hash))
 	if got := git(t, dir, "log", "-1", "--format=%an %ae %cn %ce%n%(trailers:only)", "abl/phase1^1"); got != "abl abl@localhost U u@example.com\nAbl-Call: p1-build-2.1\nCo-authored-by: U <u@example.com>" {
-		t.Errorf("the commit: got %q", got)
+		t.Errorf("the commit: got %q, want abl as author, U as committer, and both trailers", got)
 	}
 	if _, err := os.Lstat(ran); err == nil {
 		t.Error("a program that the repository names: got a run of it, want none")

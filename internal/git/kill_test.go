@@ -75,7 +75,7 @@ func TestKills(t *testing.T) {
 			last = git(t, dir, "rev-parse", "HEAD")
 		}
 		if roots := git(t, dir, "rev-list", "--max-parents=0", "--all"); strings.Contains(roots, "\n") {
-			t.Fatalf("kill %d: several roots:\n%s", i, roots)
+			t.Fatalf("root commits after kill %d: got\n%s\nwant one", i, roots)
 		}
 	}
 	snapshot(t, open(t, dir), "the end", "end")
@@ -96,7 +96,7 @@ func TestIndexWithoutPack(t *testing.T) {
 	snapshot(t, r, "one", "1")
 	packs, _ := filepath.Glob(filepath.Join(dir, ".git/objects/pack/*.idx"))
 	if len(packs) != 1 {
-		t.Fatalf("%d packs, want one", len(packs))
+		t.Fatalf("packs: got %d, want 1", len(packs))
 	}
 	data, err := os.ReadFile(packs[0])
 	must(t, err)
@@ -105,10 +105,10 @@ func TestIndexWithoutPack(t *testing.T) {
 	snapshot(t, open(t, dir), "two", "2")
 	sound(t, dir)
 	if _, ok, err := r.Head(); err != nil || !ok {
-		t.Errorf("no commit is found: %v", err)
+		t.Errorf("Head: got %t, %v, want a commit", ok, err)
 	}
 	if n := git(t, dir, "rev-list", "--count", "HEAD"); n != "2" {
-		t.Errorf("%s commits, want 2", n)
+		t.Errorf("commits: got %s, want 2", n)
 	}
 }
 
@@ -124,7 +124,7 @@ func commitUntilKilled(t *testing.T, dir string, commits int, moment time.Durati
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if strings.HasPrefix(lines.Text(), "error") {
-			t.Fatal(lines.Text())
+			t.Fatalf("line of the child process: got %q, want a commit", lines.Text())
 		}
 		said = append(said, lines.Text())
 		if len(said) == commits {

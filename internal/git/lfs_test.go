@@ -55,7 +55,7 @@ func TestLFS(t *testing.T) {
 		}
 		blob := git(t, r.Dir(), "cat-file", "blob", "HEAD:"+name)
 		if got := strings.HasPrefix(blob, pointed); got != strings.HasSuffix(name, ".bin") {
-			t.Errorf("%s is a pointer in the commit: got %v: %q", name, got, blob)
+			t.Errorf("%s in the commit is a pointer: got %v, want %v: %q", name, got, !got, blob)
 		}
 	}
 	if raw := git(t, r.Dir(), "hash-object", "--no-filters", "a/crlf.bin"); exists(r.Dir(), raw) {

@@ -48,24 +48,24 @@ func TestMerge(t *testing.T) {
 					t.Errorf("got %v, want a conflict in %s", err, c.conflict)
 				}
 				if now := git(t, r.Dir(), "rev-parse", "HEAD"); now != before {
-					t.Errorf("the branch moved from %s to %s", before, now)
+					t.Errorf("tip of the branch: got %s, want %s as before", now, before)
 				}
 				clean(t, r.Dir())
 				return
 			}
 			must(t, err)
 			if tip := git(t, r.Dir(), "rev-parse", "abl/phase1"); got.Hash != tip {
-				t.Errorf("merged to %s, the branch is at %s", got.Hash, tip)
+				t.Errorf("tip of the branch: got %s, want the merge %s", tip, got.Hash)
 			}
 			clean(t, r.Dir())
 			if files := contentIn(t, r.Dir()); files != c.files {
-				t.Errorf("the work tree holds %s\nwant %s", files, c.files)
+				t.Errorf("files of the work tree: got %s\nwant %s", files, c.files)
 			}
 			for _, commit := range []string{before, git(t, dir, "rev-parse", "main")} {
 				git(t, r.Dir(), "merge-base", "--is-ancestor", commit, "HEAD")
 			}
 			if want := git(t, dir, "rev-parse", "main:.abl"); git(t, r.Dir(), "rev-parse", "HEAD:.abl") != want {
-				t.Error("the omitted path changed")
+				t.Errorf(".abl of the merge: got %s, want %s", git(t, r.Dir(), "rev-parse", "HEAD:.abl"), want)
 			}
 		})
 	}
@@ -122,7 +122,7 @@ func TestSwitch(t *testing.T) {
 	for _, branch := range []string{"abl/phase2", "abl/phase1"} {
 		must(t, r.Switch(t.Context(), branch))
 		if got := git(t, r.Dir(), "rev-parse", "HEAD", branch); got != tip+"\n"+tip {
-			t.Errorf("%s stands at %s, want %s", branch, got, tip)
+			t.Errorf("HEAD and tip of %s: got %s, want %s for both", branch, got, tip)
 		}
 	}
 	git(t, r.Dir(), "update-ref", "refs/heads/abl/phase2", git(t, r.Dir(), "commit-tree", "-m", "the user's", "-p", tip, "HEAD^{tree}"))
@@ -172,7 +172,7 @@ func TestMergeOf(t *testing.T) {
 		_, err = takeIn(t, r, dir)
 		must(t, err)
 		if got := contentIn(t, r.Dir()); !strings.Contains(got, "x=1 y=1") {
-			t.Errorf("the work tree holds %s", got)
+			t.Errorf("files of the work tree: got %s, want x=1 and y=1 among them", got)
 		}
 	})
 	t.Run("two sides that merged each other, and agree", func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestMergeOf(t *testing.T) {
 		_, err = takeIn(t, r, dir)
 		must(t, err)
 		if got := contentIn(t, r.Dir()); !strings.Contains(got, "x=2 y=1") {
-			t.Errorf("the work tree holds %s", got)
+			t.Errorf("files of the work tree: got %s, want x=2 and y=1 among them", got)
 		}
 	})
 	t.Run("a link to .git", func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestMergeThroughALink(t *testing.T) {
 		t.Errorf("got %v, want that the link is in the way", err)
 	}
 	if _, err := os.Lstat(filepath.Join(r.Dir(), ".git", "hooks", "pre-commit")); err == nil {
-		t.Error("a hook was written")
+		t.Error(".git/hooks/pre-commit: got a file, want none")
 	}
 }
 
@@ -303,7 +303,7 @@ func TestMergeAsGit(t *testing.T) {
 				t.Errorf("the merge in a work tree: got %s and conflicts %q, want %s", old, oldConflicts, tree)
 			}
 			if got := contentIn(t, r.Dir()); got != c.files {
-				t.Errorf("the work tree holds %q\nwant %q", got, c.files)
+				t.Errorf("files of the work tree: got %q\nwant %q", got, c.files)
 			}
 			clean(t, r.Dir())
 		})
@@ -340,7 +340,7 @@ func TestMergeOverEdits(t *testing.T) {
 			}
 			for path, text := range c.edited {
 				if got, _ := os.ReadFile(filepath.Join(r.Dir(), path)); string(got) != text {
-					t.Errorf("%s holds %q, want %q", path, got, text)
+					t.Errorf("%s: got %q, want %q", path, got, text)
 				}
 			}
 		})
@@ -371,7 +371,7 @@ func TestMergeByHand(t *testing.T) {
 			}
 			merge, commit, ok := strings.Cut(origin(t, dir).ByHand(t.Context(), r.Dir(), git(t, dir, "rev-parse", "main")), "; resolve the conflicts; ")
 			if !ok {
-				t.Fatalf("got no two commands: %q", merge)
+				t.Fatalf("ByHand: got %q, want two commands", merge)
 			}
 			byHand := func(line string) error {
 				_, err := tryGit("/", strings.Fields(strings.TrimPrefix(line, "git "))...)
@@ -387,13 +387,13 @@ func TestMergeByHand(t *testing.T) {
 				t.Errorf(".abl of the merge: got %s, want the user's %s", got, want)
 			}
 			if got := git(t, r.Dir(), "diff", "--name-only", git(t, dir, "rev-parse", "main"), "HEAD"); got != "lib/a.js" {
-				t.Errorf("the merge differs from the user's commit in %q, want lib/a.js", got)
+				t.Errorf("paths that differ from the user's commit: got %q, want lib/a.js", got)
 			}
 			if _, err := os.Lstat(filepath.Join(r.Dir(), ".abl")); err == nil {
-				t.Error(".abl is in the work tree")
+				t.Error(".abl in the work tree: got an entry, want none")
 			}
 			if got := git(t, r.Dir(), "show", "HEAD:lib/a.js"); got != "both" {
-				t.Errorf("lib/a.js of the merge holds %q, want both", got)
+				t.Errorf("lib/a.js of the merge: got %q, want %q", got, "both")
 			}
 			again, err := Open(r.Dir(), Options{Clone: true, Without: []string{".abl", "secret"}})
 			must(t, err)
@@ -401,7 +401,7 @@ func TestMergeByHand(t *testing.T) {
 				t.Errorf("got %v, want no placeholder in the commit", err)
 			}
 			if differ, err := again.Differs(t.Context(), ""); err != nil || len(differ) > 0 {
-				t.Errorf("the work tree differs in %q, %v", differ, err)
+				t.Errorf("Differs: got %q, %v, want no path", differ, err)
 			}
 		})
 	}

@@ -5,11 +5,11 @@ import "testing"
 func TestMessage(t *testing.T) {
 	text, err := Message{Subject: "phase1/build/step-1", Call: "c1.1"}.text()
 	if want := "phase1/build/step-1\n\nAbl-Call: c1.1\n"; text != want || err != nil || callOf(text) != "c1.1" {
-		t.Errorf("%q %v, want %q", text, err, want)
+		t.Errorf("text of the message: got %q with call %q, %v, want %q with call c1.1", text, callOf(text), err, want)
 	}
 	for _, bad := range []Message{{Call: "c"}, {Subject: "a\nb"}, {Subject: "a", Call: "v\nOther: w"}, {Subject: "a\x00"}} {
 		if text, err := bad.text(); err == nil {
-			t.Errorf("%+v gives %q", bad, text)
+			t.Errorf("text of %+v: got %q, want an error", bad, text)
 		}
 	}
 }

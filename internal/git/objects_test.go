@@ -60,17 +60,17 @@ func TestSpool(t *testing.T) {
 			known := git(t, r.dir, "cat-file", "--batch-all-objects", "--batch-check=%(objectname)")
 			for _, h := range names {
 				if !strings.Contains(known, h) {
-					t.Errorf("git does not know %s", h)
+					t.Errorf("object %s in git's list: got none, want one", h)
 				}
 			}
 			packs, _ := filepath.Glob(r.git.Join("objects/pack/*"))
 			if len(packs) != 2*c.packs {
-				t.Errorf("packs %q", packs)
+				t.Errorf("files in objects/pack: got %q, want %d", packs, 2*c.packs)
 			}
 			for _, p := range packs {
 				git(t, r.dir, "verify-pack", p)
 				if info, err := os.Stat(p); err != nil || info.Mode() != 0o444 {
-					t.Errorf("%s has mode %v, git's have 0444", p, info.Mode())
+					t.Errorf("mode of %s: got %v, want 0444 as git sets it", p, info.Mode())
 				}
 			}
 		})
@@ -85,19 +85,19 @@ func TestSpoolRejectsChangedContent(t *testing.T) {
 	big := bytes.Repeat([]byte("0123456789abcdef"), 300_000)
 	name, lie := plumbing.ComputeHash(plumbing.BlobObject, big), plumbing.ComputeHash(plumbing.BlobObject, nil)
 	if err := s.add(plumbing.BlobObject, lie, int64(len(big)), bytes.NewReader(big)); !errors.Is(err, hostfs.ErrChanged) {
-		t.Errorf("content under another name: %v", err)
+		t.Errorf("add of content with another hash: got %v, want %v", err, hostfs.ErrChanged)
 	}
 	if err := s.add(plumbing.BlobObject, name, int64(len(big)), bytes.NewReader(big[:1000])); !errors.Is(err, hostfs.ErrChanged) {
-		t.Errorf("too little content: %v", err)
+		t.Errorf("add of too little content: got %v, want %v", err, hostfs.ErrChanged)
 	}
 	must(t, s.add(plumbing.BlobObject, name, int64(len(big)), bytes.NewReader(big)))
 	put(t, s, 20, 50)
 	must(t, s.finish())
 	if got := git(t, r.dir, "cat-file", "-s", name.String()); got != "4800000" {
-		t.Errorf("size %s", got)
+		t.Errorf("size of the object: got %s, want 4800000", got)
 	}
 	if out := git(t, r.dir, "count-objects", "-v"); !strings.Contains(out, "in-pack: 21") {
-		t.Error(out)
+		t.Errorf("git count-objects: got\n%s\nwant 21 objects in the pack", out)
 	}
 	sound(t, r.dir)
 }
@@ -111,7 +111,7 @@ func TestSpoolDropped(t *testing.T) {
 	left, _ := filepath.Glob(r.git.Join("objects/*/*"))
 	temps, _ := filepath.Glob(r.git.Join("tmp_abl_*"))
 	if len(left)+len(temps) > 0 {
-		t.Errorf("a dropped spool leaves %q %q", left, temps)
+		t.Errorf("files of a dropped spool: got %q and %q, want none", left, temps)
 	}
 }
 
@@ -138,11 +138,11 @@ func TestSpoolFails(t *testing.T) {
 		before, err := descriptors(), error(nil)
 		withFullDisk(t, func() { err = s.finish() })
 		if err == nil {
-			t.Errorf("%d objects: no error", count)
+			t.Errorf("finish of %d objects: got no error, want one", count)
 		}
 		left, _ := filepath.Glob(r.git.Join("objects/*/*"))
 		if now := descriptors(); len(left) > 0 || now != before {
-			t.Errorf("%d objects: %q and %d descriptors are left", count, left, now-before)
+			t.Errorf("files and descriptors left of %d objects: got %q and %d, want none", count, left, now-before)
 		}
 	}
 }
@@ -169,10 +169,10 @@ func TestFailedSnapshot(t *testing.T) {
 	must(t, os.Remove(pack))
 	must(t, os.WriteFile(pack, nil, 0o644))
 	if _, err := r.Snapshot(t.Context(), message("s", "1")); err == nil {
-		t.Fatal("a pack was written where no folder is")
+		t.Fatal("Snapshot without a directory for packs: got no error, want one")
 	}
 	if left, _ := filepath.Glob(r.git.Join("tmp_abl_*")); len(left) > 0 {
-		t.Errorf("left: %q", left)
+		t.Errorf("temporary files: got %q, want none", left)
 	}
 	must(t, os.Remove(pack))
 	snapshot(t, r, "s", "1")
@@ -208,7 +208,7 @@ func TestObjectOfAnother(t *testing.T) {
 	must(t, r.git.Loose(o))
 	must(t, os.Chmod(folder, 0o300)) // cannot be opened, and so not synced
 	if err := r.git.Loose(o); !errors.Is(err, os.ErrPermission) {
-		t.Errorf("error %v", err)
+		t.Errorf("Loose in a directory that cannot be opened: got %v, want %v", err, os.ErrPermission)
 	}
 	must(t, os.Chmod(folder, 0o700))
 }
@@ -223,12 +223,12 @@ func TestIndexWithoutChecksum(t *testing.T) {
 	must(t, err)
 	clear(data[len(data)-20:])
 	if entries, err := decodeIndex(data, false); err != nil || len(entries) != 1 {
-		t.Errorf("%d entries, %v", len(entries), err)
+		t.Errorf("entries of an index without checksum: got %d, %v, want 1", len(entries), err)
 	}
 	data[20]++ // with a checksum a torn index is found
 	copy(data[len(data)-20:], "12345678901234567890")
 	if _, err := decodeIndex(data, false); err == nil {
-		t.Error("a damaged index is read")
+		t.Error("damaged index: got no error, want one")
 	}
 }
 
@@ -266,7 +266,7 @@ func FuzzIndex(f *testing.F) {
 		entries, err := decodeIndex(data, false)
 		for i := 1; err == nil && i < len(entries); i++ {
 			if entries[i-1].Name >= entries[i].Name {
-				t.Fatalf("%q before %q", entries[i-1].Name, entries[i].Name)
+				t.Fatalf("order of the entries: got %q before %q, want them sorted", entries[i-1].Name, entries[i].Name)
 			}
 		}
 	})

@@ -30,7 +30,7 @@ func TestReceive(t *testing.T) {
 			must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", s.Commit.Hash))
 		}
 		if got := git(t, dir, "rev-list", "--count", "main..abl/phase1"); got != []string{"1", "2"}[n] {
-			t.Errorf("%s commits on the branch after %d", got, n+1)
+			t.Errorf("commits on the branch: got %s, want %d", got, n+1)
 		}
 	}
 	sound(t, dir)
@@ -38,7 +38,7 @@ func TestReceive(t *testing.T) {
 		t.Errorf("git status of the user's work tree: got %q, want %q", got, status)
 	}
 	if got := git(t, dir, "diff", "--name-only", "main...abl/phase1"); got != "deep/er/file\nnew.js" {
-		t.Errorf("changed: %q", got)
+		t.Errorf("changed paths: got %q, want deep/er/file and new.js", got)
 	}
 }
 
@@ -54,22 +54,22 @@ func TestReceiveIsRefused(t *testing.T) {
 	}
 	must(t, origin(t, dir).Receive(t.Context(), r, ref, tips[0]))
 	if err := origin(t, dir).Receive(t.Context(), other, ref, tips[1]); !errors.Is(err, ErrBehind) {
-		t.Errorf("the second who publishes: %v", err)
+		t.Errorf("Receive from a second clone: got %v, want ErrBehind", err)
 	}
 	if got := git(t, dir, "rev-parse", ref); got != tips[0] {
-		t.Errorf("%s names %s, want %s", ref, got, tips[0])
+		t.Errorf("%s: got %s, want %s", ref, got, tips[0])
 	}
 	write(t, r.Dir(), map[string]string{"new.js": "more"})
 	next := snapshot(t, r, "built", "p1-build-2.1").Commit.Hash
 	tree := filepath.Join(t.TempDir(), "tree")
 	git(t, dir, "worktree", "add", "-q", tree, "abl/phase1")
 	if err := origin(t, dir).Receive(t.Context(), r, ref, next); !errors.Is(err, ErrForeign) {
-		t.Errorf("a further work tree stands on the branch: %v", err)
+		t.Errorf("Receive with the branch in another work tree: got %v, want ErrForeign", err)
 	}
 	git(t, dir, "worktree", "remove", tree)
 	git(t, dir, "switch", "-q", "abl/phase1")
 	if err := origin(t, dir).Receive(t.Context(), r, ref, next); !errors.Is(err, ErrForeign) {
-		t.Errorf("Receive on the current branch: got %v", err)
+		t.Errorf("Receive on the current branch: got %v, want ErrForeign", err)
 	}
 	git(t, dir, "switch", "-q", "main")
 	must(t, origin(t, dir).Receive(t.Context(), r, ref, next))
@@ -83,21 +83,21 @@ func TestKeep(t *testing.T) {
 	first, err := o.Keep(t.Context(), ref, "", "phase 1 passed", files)
 	must(t, err)
 	if again, err := o.Keep(t.Context(), ref, first, "phase 1 passed", files); err != nil || again != first {
-		t.Errorf("nothing new makes %s, %v, want %s", again, err, first)
+		t.Errorf("Keep without a change: got %s, %v, want %s", again, err, first)
 	}
 	files["state.json"] = []byte("{ }")
 	second, err := o.Keep(t.Context(), ref, first, "phase 2 passed", files)
 	must(t, err)
 	if _, err := o.Keep(t.Context(), ref, first, "phase 3 passed", nil); !errors.Is(err, ErrForeign) {
-		t.Errorf("from where the ref no longer is: %v", err)
+		t.Errorf("Keep after an old commit: got %v, want ErrForeign", err)
 	}
 	sound(t, dir)
 	if got := git(t, dir, "log", "--format=%s", ref); got != "phase 2 passed\nphase 1 passed" {
-		t.Errorf("history %q", got)
+		t.Errorf("history: got %q, want %q", got, "phase 2 passed\nphase 1 passed")
 	}
 	kept, err := o.Kept(second)
 	if err != nil || len(kept) != 2 || string(kept["state.json"]) != "{ }" || string(kept["reports/one.json"]) != "1" {
-		t.Errorf("kept %q, %v", kept, err)
+		t.Errorf("Kept: got %q, %v, want the two files of the second commit", kept, err)
 	}
 }
 

@@ -68,7 +68,7 @@ func TestReadsOnce(t *testing.T) {
 	r, _ := moved(t)
 	differs := func() {
 		if paths, err := r.Differs(t.Context(), ""); err != nil || len(paths) > 0 {
-			t.Errorf("differ: %q, %v; want nothing", paths, err)
+			t.Errorf("Differs: got %q, %v, want no path", paths, err)
 		}
 	}
 	for _, c := range []struct {
@@ -78,21 +78,21 @@ func TestReadsOnce(t *testing.T) {
 	}{
 		{"names", largeFile, func() {
 			if paths, err := r.Files(t.Context(), 3); err != nil || len(paths) != 3 {
-				t.Errorf("files: %q, %v; want 3", paths, err)
+				t.Errorf("Files: got %q, %v, want 3", paths, err)
 			}
 		}},
 		{"first look", largeTree + largeFile, differs},
 		{"second look", largeFile, differs},
 		{"tree", largeFile, func() {
 			if all, err := r.Tree(t.Context()); err != nil || len(all) != largeFiles {
-				t.Errorf("tree: %d paths, %v; want %d", len(all), err, largeFiles)
+				t.Errorf("paths of Tree: got %d, %v, want %d", len(all), err, largeFiles)
 			}
 		}},
 		{"snapshot", largeFile, func() { snapshot(t, r, "s", "2") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := bytesRead(t, c.do); got > c.most {
-				t.Errorf("read %d bytes of a tree of %d, want at most %d", got, largeTree, c.most)
+				t.Errorf("bytes read of a tree of %d: got %d, want at most %d", largeTree, got, c.most)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func TestSeesForgedTimes(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			r, dir := moved(t)
 			if paths, err := r.Differs(t.Context(), ""); err != nil || len(paths) > 0 {
-				t.Fatalf("before: %q, %v; want nothing", paths, err)
+				t.Fatalf("Differs before the change: got %q, %v, want no path", paths, err)
 			}
 			path := filepath.Join(dir, name)
 			was, err := os.Stat(path)
@@ -123,10 +123,11 @@ func TestSeesForgedTimes(t *testing.T) {
 			is, err := os.Stat(path)
 			must(t, err)
 			if is.Size() != was.Size() || !is.ModTime().Equal(was.ModTime()) {
-				t.Fatalf("size %d and time %v, want %d and %v", is.Size(), is.ModTime(), was.Size(), was.ModTime())
+				t.Fatalf("size and time: got %d and %v, want %d and %v",
+					is.Size(), is.ModTime(), was.Size(), was.ModTime())
 			}
 			if paths, err := r.Differs(t.Context(), ""); err != nil || len(paths) != 1 || paths[0] != name {
-				t.Errorf("differ: %q, %v; want %q", paths, err, name)
+				t.Errorf("Differs: got %q, %v, want %q", paths, err, name)
 			}
 		})
 	}
@@ -142,10 +143,10 @@ func TestChangesReadNothing(t *testing.T) {
 		must(t, Changes(t.Context(), r, "", head.Hash, func(c Change) error { all = append(all, c); return nil }))
 	})
 	if len(all) != largeFiles || got > largeFile {
-		t.Errorf("%d changes, read %d bytes; want %d changes and at most %d bytes", len(all), got, largeFiles, largeFile)
+		t.Errorf("changes and bytes read: got %d and %d, want %d and at most %d", len(all), got, largeFiles, largeFile)
 	}
 	text, err := all[0].Texts()
 	if size := all[0].Size(); err != nil || size != largeFile || text.New == nil || int64(len(*text.New)) != size {
-		t.Errorf("size %d, %v; want the %d bytes of the text", size, err, largeFile)
+		t.Errorf("size of the change: got %d, %v, want %d and a text of this size", size, err, largeFile)
 	}
 }

@@ -30,7 +30,7 @@ func asNobody(t *testing.T) {
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, "HOME="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("as nobody: %v\n%s", err, out)
+		t.Errorf("test as nobody: got %v, want no error\n%s", err, out)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestRootKeepsOwner(t *testing.T) {
 		}
 		info, err := e.Info()
 		if st := info.Sys().(*syscall.Stat_t); err == nil && (st.Uid != nobody || st.Gid != nobody) {
-			t.Errorf("%s belongs to %d:%d", path, st.Uid, st.Gid)
+			t.Errorf("owner of %s: got %d:%d, want %d:%d", path, st.Uid, st.Gid, nobody, nobody)
 		}
 		return err
 	}))

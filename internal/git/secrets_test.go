@@ -29,11 +29,11 @@ func TestSecrets(t *testing.T) {
 			write(t, dir, files)
 			_, err = r.Snapshot(t.Context(), message("s", "1"))
 			if !errors.Is(err, ErrSecret) || !strings.Contains(err.Error(), "TOKEN") || strings.Contains(err.Error(), secret) {
-				t.Errorf("error %v", err)
+				t.Errorf("Snapshot: got %v, want ErrSecret that names TOKEN without its value", err)
 			}
 			snapshot(t, open(t, dir), "allowed", "2")
 			if s, err := r.Snapshot(t.Context(), message("s", "3")); err != nil || s.Changed != 0 {
-				t.Errorf("what was committed before: %d changed, %v", s.Changed, err)
+				t.Errorf("Snapshot of a committed secret: got %d changed paths, %v, want none", s.Changed, err)
 			}
 			sound(t, dir)
 		})
@@ -46,6 +46,6 @@ func TestSecretsUnsearched(t *testing.T) {
 	name := plumbing.NewHash(put(t, s, 1, 100)[0])
 	must(t, s.file.Close())
 	if s.refuseSecrets(map[string]string{"TOKEN": "hunter2-hunter2-hunter2"}, nil, []*index.Entry{{Name: "a", Hash: name}}) == nil {
-		t.Error("no error")
+		t.Error("search of a file that cannot be read: got no error, want one")
 	}
 }

@@ -63,7 +63,7 @@ func TestOriginOfShapes(t *testing.T) {
 			must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", built))
 			must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", at.Hash))
 			if got := git(t, dir, "diff", "--name-only", "HEAD", "abl/phase1"); got != "new.js" {
-				t.Errorf("the published branch differs in %q, want new.js", got)
+				t.Errorf("paths that differ in the published branch: got %q, want new.js", got)
 			}
 			sound(t, dir)
 		})
@@ -135,7 +135,7 @@ func TestOriginOfPartialClones(t *testing.T) {
 			must(t, err)
 			err = o.Clone(t.Context(), t.TempDir(), head, "abl/phase1", []string{".abl", "secret"})
 			if _, lerr := os.Lstat(ran); lerr == nil {
-				t.Error("git fetched from the remote")
+				t.Error("fetch from the remote: got one, want none")
 			}
 			if c.want != "" {
 				if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "git fetch --refetch --no-filter") {
@@ -147,7 +147,7 @@ func TestOriginOfPartialClones(t *testing.T) {
 			r := cloned(t, dir, ".abl", "secret")
 			clean(t, r.Dir())
 			if got := git(t, r.Dir(), "log", "-p", "--format=%s"); !strings.Contains(got, "one") {
-				t.Errorf("git log -p: %s", got)
+				t.Errorf("git log -p: got %s, want the commit %q in it", got, "one")
 			}
 			write(t, r.Dir(), map[string]string{"new.js": "3"})
 			built := snapshot(t, r, "built", "p1-build-1.1").Commit.Hash

@@ -62,11 +62,11 @@ func TestSubmodules(t *testing.T) {
 	r := cloned(t, dir, ".abl")
 	lib := filepath.Join(r.Dir(), "deps/lib")
 	if got := filesBelow(t, lib); got != wholeLib {
-		t.Errorf("the submodule holds %q, want %q", got, wholeLib)
+		t.Errorf("files of the submodule: got %q, want %q", got, wholeLib)
 	}
 	clean(t, r.Dir())
 	if differ, err := r.Differs(t.Context(), ""); err != nil || len(differ) > 0 {
-		t.Errorf("the clone differs in %q, %v", differ, err)
+		t.Errorf("Differs of the clone: got %q, %v, want no path", differ, err)
 	}
 	remarks, err := origin(t, dir).Remarks(git(t, dir, "rev-parse", "HEAD"), nil)
 	if got := strings.Join(remarks, "\n"); err != nil || strings.Contains(got, "submodule") {
@@ -79,13 +79,13 @@ func TestSubmodules(t *testing.T) {
 		return s
 	}
 	if s := built("p1-build-1.1"); s.Changed != 0 || len(found.Absent) > 0 {
-		t.Errorf("nothing was changed: got %d changes and %v", s.Changed, found.Absent)
+		t.Errorf("nothing was changed: got %d changes and absent paths %v, want none", s.Changed, found.Absent)
 	}
 	write(t, r.Dir(), map[string]string{"new.js": "3", "deps/lib/a.c": "changed", "deps/lib/new.c": "n", "deps/lib/in/ner/deep": "changed"})
 	must(t, os.Remove(filepath.Join(lib, "b.c")))
 	s := built("p1-build-2.1")
 	if got := git(t, r.Dir(), "diff", "--name-only", "HEAD^", "HEAD"); got != "new.js" || s.Changed != 1 {
-		t.Errorf("changed %d: %q, want new.js", s.Changed, got)
+		t.Errorf("changed paths: got %d, %q, want only new.js", s.Changed, got)
 	}
 	var named []string
 	for _, thing := range found.Absent {
@@ -95,7 +95,7 @@ func TestSubmodules(t *testing.T) {
 		}
 	}
 	if got := strings.Join(named, " "); got != "deps/lib/a.c deps/lib/b.c deps/lib/in/ner/deep deps/lib/new.c" {
-		t.Errorf("named: got %q", got)
+		t.Errorf("absent paths: got %q, want the four changed files in deps/lib", got)
 	}
 	var out bytes.Buffer
 	must(t, r.Export(t.Context(), &out, s.Commit.Hash, "src", Owner{os.Geteuid(), os.Getegid()}))
@@ -113,12 +113,12 @@ func TestSubmodules(t *testing.T) {
 		}
 	}
 	if got := strings.Join(exported, " "); got != wholeLib {
-		t.Errorf("the export of the submodule holds %q, want %q", got, wholeLib)
+		t.Errorf("submodule in the exported archive: got %q, want %q", got, wholeLib)
 	}
 	to := t.TempDir()
 	must(t, r.ExportTo(t.Context(), to, s.Commit.Hash, "", Owner{os.Geteuid(), os.Getegid()}))
 	if got := filesBelow(t, filepath.Join(to, "deps/lib")); got != wholeLib {
-		t.Errorf("the exported submodule holds %q, want %q", got, wholeLib)
+		t.Errorf("submodule in the exported directory: got %q, want %q", got, wholeLib)
 	}
 	must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", s.Commit.Hash))
 	sound(t, dir)
@@ -135,7 +135,7 @@ func TestSubmoduleMoves(t *testing.T) {
 	_, err := takeIn(t, r, dir)
 	must(t, err)
 	if got := filesBelow(t, filepath.Join(r.Dir(), "deps/lib")); got != "a.c=newer b.c=2 in/ner/deep=d secret=s" {
-		t.Errorf("the submodule holds %q", got)
+		t.Errorf("files of the submodule: got %q, want %q", got, "a.c=newer b.c=2 in/ner/deep=d secret=s")
 	}
 	clean(t, r.Dir())
 }
@@ -172,7 +172,7 @@ func TestSubmodulesStayEmpty(t *testing.T) {
 			c.change(t, dir)
 			r := cloned(t, dir, c.without...)
 			if got := filesBelow(t, filepath.Join(r.Dir(), "deps/lib")); got != "" {
-				t.Errorf("the submodule holds %q, want nothing", got)
+				t.Errorf("files of the submodule: got %q, want none", got)
 			}
 			commit, to := git(t, r.Dir(), "rev-parse", "HEAD"), t.TempDir()
 			must(t, r.ExportTo(t.Context(), to, commit, "", Owner{os.Geteuid(), os.Getegid()}))

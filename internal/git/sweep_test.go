@@ -27,7 +27,7 @@ func swept(t *testing.T, r *Repo, call string) (f state.Found) {
 	s, err := r.Snapshot(t.Context(), m)
 	must(t, err)
 	if calls != 1 || s.Existing {
-		t.Fatalf("Keep was called %d times, existing %t", calls, s.Existing)
+		t.Fatalf("calls of Keep and an existing commit: got %d and %t, want 1 and false", calls, s.Existing)
 	}
 	return f
 }
@@ -69,15 +69,15 @@ func TestSweepClears(t *testing.T) {
 	got := strings.Split(things(f.Cleared), "\n")
 	for _, line := range want {
 		if n := strings.Count("\n"+strings.Join(got, "\n")+"\n", "\n"+line+"\n"); n != 1 {
-			t.Errorf("%d times %q", n, line)
+			t.Errorf("findings %q: got %d, want 1", line, n)
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d things, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
+		t.Errorf("cleared paths: got %d, want %d:\n%s", len(got), len(want), strings.Join(got, "\n"))
 	}
 	nothingSpecial(t, dir)
 	if f := swept(t, r, "2"); len(f.Cleared) > 0 {
-		t.Errorf("once more: %s", things(f.Cleared))
+		t.Errorf("paths cleared the second time: got\n%s\nwant none", things(f.Cleared))
 	}
 	sound(t, dir)
 }
@@ -101,7 +101,7 @@ func nothingSpecial(t *testing.T, dir string) {
 			return err
 		}
 		if info.Mode()&(os.ModeSetuid|os.ModeSetgid|os.ModeDevice|os.ModeNamedPipe|os.ModeSocket) != 0 {
-			t.Errorf("%s is %v", path, info.Mode())
+			t.Errorf("mode of %s: got %v, want no special bit and no special type", path, info.Mode())
 		}
 		return nil
 	}))
@@ -120,14 +120,14 @@ func TestSweepClearsDeepDown(t *testing.T) {
 		m := message("s", "1")
 		m.Keep = func(f state.Found) error {
 			if len(f.Cleared) < 2 || f.Ignored.Files > 1 {
-				t.Errorf("%s: %+v", at, f)
+				t.Errorf("findings in %q: got %+v, want at least two cleared paths and at most one ignored file", at, f)
 			}
 			return nil
 		}
 		s, err := r.Snapshot(t.Context(), m)
 		must(t, err)
 		if len(s.Skipped) != 1 || !strings.Contains(s.Skipped[0].Why, "deeper than 256 directories") {
-			t.Errorf("%s: %v", at, s.Skipped)
+			t.Errorf("skipped paths in %q: got %v, want one that is too deep", at, s.Skipped)
 		}
 		nothingSpecial(t, dir)
 	}
@@ -140,10 +140,10 @@ func TestSweepLeavesSharedFolders(t *testing.T) {
 	write(t, dir, map[string]string{"shared/a": "1"})
 	must(t, os.Chmod(filepath.Join(dir, "shared"), 0o2775|os.ModeSetgid))
 	if f := swept(t, r, "1"); len(f.Cleared) > 0 {
-		t.Error(things(f.Cleared))
+		t.Errorf("cleared paths: got\n%s\nwant none", things(f.Cleared))
 	}
 	if info, err := os.Stat(filepath.Join(dir, "shared")); err != nil || info.Mode()&os.ModeSetgid == 0 {
-		t.Errorf("%v, %v", info.Mode(), err)
+		t.Errorf("mode of the shared directory: got %v, %v, want a setgid bit", info.Mode(), err)
 	}
 }
 
@@ -161,19 +161,19 @@ func TestLooksClearNothing(t *testing.T) {
 	for name, bit := range map[string]os.FileMode{"program": os.ModeSetuid, "fifo": os.ModeNamedPipe} {
 		t.Run(name, func(t *testing.T) {
 			if info, err := os.Lstat(filepath.Join(dir, name)); err != nil || info.Mode()&bit == 0 {
-				t.Error(err)
+				t.Errorf("%s before the sweep: got %v, %v, want the mode bit %v", name, info, err, bit)
 			}
 		})
 	}
 	must(t, r.Sweep(t.Context(), func(f state.Found) error {
 		if len(f.Cleared) != 2 {
-			t.Errorf("a sweep: %s", things(f.Cleared))
+			t.Errorf("paths cleared by Sweep: got\n%s\nwant two", things(f.Cleared))
 		}
 		return nil
 	}))
 	nothingSpecial(t, dir)
 	if _, ok, err := r.Head(); ok || err != nil {
-		t.Errorf("a sweep commits: %t %v", ok, err)
+		t.Errorf("commit of Sweep: got %t, %v, want none", ok, err)
 	}
 }
 
@@ -183,10 +183,10 @@ func TestKeepFails(t *testing.T) {
 	m, full := message("s", "1"), errors.New("disk full")
 	m.Keep = func(state.Found) error { return full }
 	if _, err := r.Snapshot(t.Context(), m); !errors.Is(err, full) {
-		t.Error(err)
+		t.Errorf("Snapshot: got %v, want %v", err, full)
 	}
 	if _, ok, err := r.Head(); ok || err != nil {
-		t.Errorf("it was committed: %v", err)
+		t.Errorf("commit after a failed Keep: got %t, %v, want none", ok, err)
 	}
 }
 
@@ -244,7 +244,7 @@ func TestControlFiles(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if f := swept(t, r, "2"); len(f.Control) > 0 {
-		t.Errorf("once more:\n%s", things(f.Control))
+		t.Errorf("control files found the second time: got\n%s\nwant none", things(f.Control))
 	}
 	write(t, dir, map[string]string{".codex/config.toml": "y", "CLAUDE.md": "an agent's", "nested/.git/config": "other"})
 	must(t, os.RemoveAll(filepath.Join(dir, ".mcp.json")))
@@ -258,10 +258,10 @@ func TestControlFiles(t *testing.T) {
 	write(t, dir, crowd)
 	all := swept(t, r, "4").Control
 	if got, want := things(all[:2]), "node_modules/zz/.git: a nested repository\nzz/.envrc: steers a shell or a package manager"; got != want {
-		t.Errorf("beside a crowd got\n%s\nwant\n%s", got, want)
+		t.Errorf("first findings among many: got\n%s\nwant\n%s", got, want)
 	}
 	if got := all[len(all)-1]; len(all) != state.MaxThings+1 || got.Path != "…" || got.Runs {
-		t.Errorf("%d things, the last is %v", len(all), got)
+		t.Errorf("findings: got %d, the last %v, want %d, the last with the path …", len(all), got, state.MaxThings+1)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestSweepOfALiveSocket(t *testing.T) {
 	must(t, err)
 	defer l.Close()
 	if got := things(swept(t, r, "1").Cleared); got != "s: a socket, removed" {
-		t.Error(got)
+		t.Errorf("cleared paths: got\n%s\nwant only the socket s", got)
 	}
 }
 
@@ -313,7 +313,7 @@ func TestSweepShuts(t *testing.T) {
 		"listed: write permission for others, cleared\nopen: write permission for others, cleared\nout: write permission for others, cleared\n" +
 		"out/x: an access control list, removed\nout/x: write permission for others, cleared\nsub: an access control list, removed"
 	if got := things(swept(t, r, "1").Cleared); got != want {
-		t.Errorf("cleared\n%s\nwant\n%s", got, want)
+		t.Errorf("cleared paths: got\n%s\nwant\n%s", got, want)
 	}
 	for _, name := range []string{".", "open", "listed", "sub", "out", "out/x", "late"} {
 		t.Run(name, func(t *testing.T) {
@@ -322,12 +322,13 @@ func TestSweepShuts(t *testing.T) {
 			var names [256]byte
 			n, err := unix.Llistxattr(path(name), names[:])
 			if attrs := string(names[:max(n, 0)]); err != nil || info.Mode().Perm()&0o002 != 0 || strings.Contains(attrs, "acl") {
-				t.Errorf("%s has %v and %q, %v", name, info.Mode(), attrs, err)
+				t.Errorf("%s: got mode %v and attributes %q, %v, want no write access for others and no ACL",
+					name, info.Mode(), attrs, err)
 			}
 		})
 	}
 	if got := things(swept(t, r, "2").Cleared); got != "" {
-		t.Errorf("once more: %s", got)
+		t.Errorf("paths cleared the second time: got\n%s\nwant none", got)
 	}
 }
 
@@ -353,25 +354,25 @@ func TestPutBack(t *testing.T) {
 	differed, cleared, err := r.PutBack(t.Context(), was, os.Getuid(), os.Getgid())
 	must(t, err)
 	if got := strings.Join(differed, " "); got != "changed deleted draft file gone/deep new/deep/er replaced replaced/x run.sh shut/in" {
-		t.Errorf("differed: %s", got)
+		t.Errorf("paths that differed: got %s, want the ten that were changed", got)
 	}
 	if got := things(cleared); !strings.Contains(got, "out/fifo") || len(cleared) != 1 {
-		t.Errorf("cleared %s", got)
+		t.Errorf("cleared paths: got %s, want only out/fifo", got)
 	}
 	for _, folder := range []string{".", "shut"} {
 		if info, err := os.Stat(filepath.Join(dir, folder)); err != nil || info.Mode().Perm()&0o700 != 0o700 {
-			t.Errorf("%s has %v, %v", folder, info.Mode(), err)
+			t.Errorf("mode of %s: got %v, %v, want all permissions for its owner", folder, info.Mode(), err)
 		}
 	}
 	is, err := r.Tree(t.Context())
 	must(t, err)
 	was["out/"] = ""
 	if diff := cmp.Diff(was, is); diff != "" {
-		t.Errorf("(-was +is)\n%s", diff)
+		t.Errorf("tree (-want +got):\n%s", diff)
 	}
 	for name, want := range map[string]string{"draft": "mine", "kept": "mine", "out/lib": "x", "gone/deep": "1", "file": "1", "shut/in": "1"} {
 		if data, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(data) != want {
-			t.Errorf("%s holds %q, %v", name, data, err)
+			t.Errorf("%s: got %q, %v, want %q", name, data, err, want)
 		}
 	}
 }

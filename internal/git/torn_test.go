@@ -52,10 +52,10 @@ func TestRestore(t *testing.T) {
 				return
 			}
 			if now, err := os.ReadFile(at(dir)); err != nil || string(now) != was {
-				t.Errorf("it holds %d bytes, %v, want the %d committed", len(now), err, len(was))
+				t.Errorf("restored file: got %d bytes, %v, want the %d committed", len(now), err, len(was))
 			}
 			if kept, _ := os.ReadFile(filepath.Join(aside, "sub/f.txt")); string(kept) != string(left) {
-				t.Errorf("kept aside are %d bytes, want %d", len(kept), len(left))
+				t.Errorf("damaged file put aside: got %d bytes, want %d", len(kept), len(left))
 			}
 			clean(t, dir)
 		})

@@ -15,19 +15,19 @@ func TestTreeKey(t *testing.T) {
 		return k
 	}
 	first := key("1", map[string]string{"a": "1", "lib/b": "2"})
-	if key("2", map[string]string{"builder_reports/x.md": "report"}) != first {
-		t.Error("a report makes another source")
+	if got := key("2", map[string]string{"builder_reports/x.md": "report"}); got != first {
+		t.Errorf("key with a report: got %s, want %s", got, first)
 	}
 	if key("3", map[string]string{"a": "2", "builder_reports/y.md": "report"}) == first {
-		t.Error("another content makes the same source")
+		t.Errorf("key with another content: got %s again, want another key", first)
 	}
-	if key("4", map[string]string{"a": "1", "builder_reports/z.md": "report"}) != first {
-		t.Error("what is put back does not make the source that it was")
+	if got := key("4", map[string]string{"a": "1", "builder_reports/z.md": "report"}); got != first {
+		t.Errorf("key with the first content again: got %s, want %s", got, first)
 	}
 	if key("5", map[string]string{"lib/builder_reports/x.md": "1"}) == first {
-		t.Error("a folder of that name elsewhere is left out")
+		t.Errorf("key with the directory name elsewhere: got %s again, want another key", first)
 	}
 	if _, err := r.TreeKey("0123456789012345678901234567890123456789"); err == nil {
-		t.Error("an unknown commit has a key")
+		t.Error("key of an unknown commit: got no error, want one")
 	}
 }

@@ -21,7 +21,7 @@ func TestNewRepository(t *testing.T) {
 	dir := t.TempDir()
 	r := open(t, dir)
 	if _, ok, err := r.Head(); ok || err != nil {
-		t.Errorf("head of a new one: %v %v", ok, err)
+		t.Errorf("Head of a new repository: got %t, %v, want no commit", ok, err)
 	}
 	s := snapshot(t, r, "nothing yet", "1")
 	if s.Changed != 0 || s.Existing || s.Commit.Tree != "4b825dc642cb6eb9a060e54bf8d69288fbee4904" {
@@ -29,10 +29,10 @@ func TestNewRepository(t *testing.T) {
 	}
 	head, ok, err := open(t, dir).Head()
 	if !ok || err != nil || head.Hash != s.Commit.Hash || head.Call != "1" {
-		t.Errorf("%+v %v %v", head, ok, err)
+		t.Errorf("Head: got %+v, %t, %v, want %s of call 1", head, ok, err, s.Commit.Hash)
 	}
 	if !head.When.Equal(s.Commit.When.Truncate(time.Second)) {
-		t.Errorf("when %v, want %v", head.When, s.Commit.When)
+		t.Errorf("time of the commit: got %v, want %v", head.When, s.Commit.When.Truncate(time.Second))
 	}
 	sound(t, dir)
 	clean(t, dir)
@@ -74,7 +74,7 @@ func TestOpenRefuses(t *testing.T) {
 	for _, name := range []string{"file", "link", "none"} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Open(filepath.Join(dir, name), Options{}); err == nil {
-				t.Errorf("%s is opened", name)
+				t.Errorf("Open(%q): got no error, want one", name)
 			}
 		})
 	}
@@ -112,21 +112,21 @@ func TestSnapshotTwiceIsOnce(t *testing.T) {
 	write(t, dir, map[string]string{"a": "changed"})
 	got := snapshot(t, r, "second", "c2.1")
 	if !got.Existing || got.Commit.Hash != want.Commit.Hash || got.Changed != 2 || want.Changed != 2 {
-		t.Errorf("%+v, then %+v", want, got)
+		t.Errorf("Snapshot of the same call: got %+v, want the existing commit of %+v, with two changes", got, want)
 	}
 	next := snapshot(t, r, "second", "c2.2")
 	if next.Existing || next.Changed != 1 {
 		t.Errorf("got %+v, want a new commit with one change", next)
 	}
 	if got := git(t, dir, "log", "--format=%H", "-2"); got != next.Commit.Hash+"\n"+want.Commit.Hash {
-		t.Errorf("log %s", got)
+		t.Errorf("log: got %q, want %s and %s", got, next.Commit.Hash, want.Commit.Hash)
 	}
 }
 
 func TestSnapshotRefusesMessage(t *testing.T) {
 	r := open(t, t.TempDir())
 	if _, err := r.Snapshot(t.Context(), message("two\nlines", "1")); err == nil {
-		t.Error("a subject of two lines is taken")
+		t.Error("Snapshot with a subject of two lines: got no error, want one")
 	}
 }
 
@@ -139,7 +139,7 @@ func TestDiffers(t *testing.T) {
 		t.Helper()
 		got, err := r.Differs(t.Context(), "")
 		if err != nil || !cmp.Equal(got, want) {
-			t.Errorf("%q %v, want %q", got, err, want)
+			t.Errorf("Differs: got %q, %v, want %q", got, err, want)
 		}
 	}
 	check()
@@ -155,7 +155,7 @@ func TestDiffers(t *testing.T) {
 		write(t, dir, map[string]string{fmt.Sprintf("many%03d", i): ""})
 	}
 	if got, _ := r.Differs(t.Context(), ""); len(got) != maxDiffers {
-		t.Errorf("%d paths named", len(got))
+		t.Errorf("paths of Differs: got %d, want %d", len(got), maxDiffers)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestFiles(t *testing.T) {
 	for _, max := range []int{0, 2, 4, 100} {
 		paths, err := r.Files(t.Context(), max)
 		if err != nil || !slices.Equal(paths, all[:min(max, 4)]) {
-			t.Errorf("max %d: %q %v", max, paths, err)
+			t.Errorf("Files(%d): got %q, %v, want %q", max, paths, err, all[:min(max, 4)])
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestTag(t *testing.T) {
 	check := func(name, want string) {
 		t.Helper()
 		if got, ok, err := r.TagCommit(name); got != want || ok != (want != "") || err != nil {
-			t.Errorf("tag %s: %q %v %v, want %q", name, got, ok, err, want)
+			t.Errorf("tag %s: got %q, %v, %v, want %q", name, got, ok, err, want)
 		}
 	}
 	tag := func(commit string) { t.Helper(); must(t, r.Tag(t.Context(), "phase1/passed", commit)) }
@@ -206,7 +206,7 @@ func TestTag(t *testing.T) {
 	sound(t, dir)
 	for _, bad := range [][2]string{{"../x", one}, {"x", "12"}, {"x", strings.Repeat("1", 40)}, {"x.lock", one}} {
 		if err := r.Tag(t.Context(), bad[0], bad[1]); err == nil {
-			t.Errorf("tag %q at %q is made", bad[0], bad[1])
+			t.Errorf("Tag(%q, %q): got no error, want one", bad[0], bad[1])
 		}
 	}
 }
@@ -221,7 +221,7 @@ func TestTagInterrupted(t *testing.T) {
 	must(t, r.Tag(t.Context(), "p.1", one))
 	must(t, r.Tag(t.Context(), "p", two))
 	if got := git(t, dir, "tag"); got != "p\np.1" {
-		t.Errorf("tags %q", got)
+		t.Errorf("tags: got %q, want p and p.1", got)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestSeal(t *testing.T) {
 		was := look()
 		free[name]()
 		if diff := cmp.Diff(was, look()); diff != "" {
-			t.Errorf("%s: %s", name, diff)
+			t.Errorf("seal after %s (-want +got):\n%s", name, diff)
 		}
 	}
 	hook := filepath.Join(dir, ".git/hooks/pre-commit")
@@ -274,15 +274,15 @@ func TestSeal(t *testing.T) {
 		c.change()
 		now := look()
 		if got := strings.Join(state.Changed(was.Steering, now.Steering), " "); got != c.steering {
-			t.Errorf("steering %q, want %q", got, c.steering)
+			t.Errorf("steering: got %q, want %q", got, c.steering)
 		}
 		if got := strings.Join(state.Changed(was.History, now.History), " "); got != c.history {
-			t.Errorf("history %q, want %q", got, c.history)
+			t.Errorf("history: got %q, want %q", got, c.history)
 		}
 	}
 	git(t, dir, "symbolic-ref", "HEAD", "refs/heads/other")
 	if _, err := r.Seal(); !errors.Is(err, ErrForeign) {
-		t.Errorf("another branch: %v", err)
+		t.Errorf("Seal on another branch: got %v, want ErrForeign", err)
 	}
 }
 
@@ -325,7 +325,7 @@ func TestSealRefuses(t *testing.T) {
 			must(t, err)
 			plant(filepath.Join(dir, ".git"))
 			if _, err := r.Seal(); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), dir) {
-				t.Errorf("it is sealed: %v", err)
+				t.Errorf("Seal: got %v, want ErrForeign that names %s", err, dir)
 			}
 		})
 	}
@@ -340,7 +340,7 @@ func TestShallow(t *testing.T) {
 	}
 	git(t, source, "clone", "-q", "--depth", "1", "file://"+source, dir)
 	if s := snapshot(t, open(t, dir), "s", "2"); !s.Existing {
-		t.Errorf("the last call is committed again: %+v", s)
+		t.Errorf("Snapshot of the last call: got %+v, want an existing commit", s)
 	}
 	write(t, dir, map[string]string{"new": "1"})
 	if s := snapshot(t, open(t, dir), "s", "3"); s.Changed != 1 {
@@ -358,7 +358,7 @@ func TestLockedByGit(t *testing.T) {
 			must(t, os.WriteFile(path, nil, 0o644))
 			_, err := r.Snapshot(t.Context(), message("s", "1"))
 			if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), path) {
-				t.Error(err)
+				t.Errorf("Snapshot: got %v, want ErrForeign that names %s", err, path)
 			}
 			must(t, os.Remove(path))
 		})

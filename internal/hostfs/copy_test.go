@@ -35,13 +35,13 @@ func TestCopyInto(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(filepath.Join(to, "bin/tool")); err != nil || info.Mode() != 0o755 || !info.ModTime().Equal(long) {
-		t.Errorf("bin/tool is %v, %v, want mode 0755 and its time", info, err)
+		t.Errorf("bin/tool: got %v, %v, want mode 0755 and time %v", info, err, long)
 	}
 	if data, err := os.ReadFile(filepath.Join(to, "lib/old.js")); err != nil || string(data) != "mine" {
-		t.Errorf("lib/old.js is %q, %v, want mine", data, err)
+		t.Errorf("lib/old.js: got %q, %v, want %q", data, err, "mine")
 	}
 	if link, err := os.Readlink(filepath.Join(to, "bin/link")); err != nil || link != "/etc/passwd" {
-		t.Errorf("bin/link leads to %q, %v, want /etc/passwd", link, err)
+		t.Errorf("target of bin/link: got %q, %v, want /etc/passwd", link, err)
 	}
 }
 

@@ -30,9 +30,9 @@ func TestShort(t *testing.T) {
 func TestAt(t *testing.T) {
 	l, err := FreeSpace(t.TempDir())
 	if err != nil || l.Bytes <= 0 || l.Of < l.Bytes {
-		t.Errorf("%+v, %v", l, err)
+		t.Errorf("FreeSpace: got %+v, %v, want free bytes, and at most the size of the disk", l, err)
 	}
 	if _, err := FreeSpace("/none/such"); err == nil {
-		t.Error("there is room at no place")
+		t.Error("FreeSpace of a missing directory: got no error, want one")
 	}
 }

@@ -66,12 +66,12 @@ func TestHandOver(t *testing.T) {
 	}
 	for path, id := range want {
 		if got := idOf(t, at(path)); got != id {
-			t.Errorf("%s belongs to %v, want %v", path, got, id)
+			t.Errorf("owner of %s: got %v, want %v", path, got, id)
 		}
 	}
 	for _, path := range []string{outside, filepath.Dir(outside)} {
 		if got := idOf(t, path); got != me {
-			t.Errorf("a link led outside: %s belongs to %v", path, got)
+			t.Errorf("owner of %s behind a link: got %v, want %v", path, got, me)
 		}
 	}
 }
@@ -82,6 +82,6 @@ func TestRootKeepsItsOwnProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := idOf(t, project), [2]uint32{uint32(os.Geteuid()), uint32(os.Getegid())}; got != want {
-		t.Errorf("the project belongs to %v, want %v", got, want)
+		t.Errorf("owner of the project: got %v, want %v", got, want)
 	}
 }

@@ -31,11 +31,12 @@ func TestRoleID(t *testing.T) {
 	for _, tt := range tests {
 		uid, gid, lend := roleID(tt.euid, tt.egid, tt.owner, tt.group)
 		if uid != tt.uid || gid != tt.gid || lend != tt.lend || uid == 0 || gid == 0 {
-			t.Errorf("%+v: got %d:%d %v", tt, uid, gid, lend)
+			t.Errorf("roleID(%d, %d, %d, %d): got %d:%d, %v, want %d:%d, %v",
+				tt.euid, tt.egid, tt.owner, tt.group, uid, gid, lend, tt.uid, tt.gid, tt.lend)
 		}
 	}
 	if uid, gid, lend := RoleID(filepath.Join(t.TempDir(), "none"), 0); uid != lentID || gid != lentID || !lend {
-		t.Errorf("no project: %d:%d %v", uid, gid, lend)
+		t.Errorf("RoleID without a project: got %d:%d, %v, want %d:%d, true", uid, gid, lend, lentID, lentID)
 	}
 }
 
@@ -91,7 +92,7 @@ func lend(t *testing.T, dir string) (Lease, bool) {
 	err = Lend(dir, lease)
 	if os.Geteuid() != 0 {
 		if !errors.Is(err, os.ErrPermission) {
-			t.Errorf("lent without being root: %v", err)
+			t.Errorf("Lend by a user other than root: got %v, want %v", err, os.ErrPermission)
 		}
 		return lease, false
 	}
@@ -117,7 +118,7 @@ func TestLendAndReturn(t *testing.T) {
 	}
 	for range 2 {
 		if diff := cmp.Diff(want, owners(t, dir)); diff != "" {
-			t.Error(diff)
+			t.Errorf("owners of the lent files (-want +got):\n%s", diff)
 		}
 		if err := Lend(dir, lease); err != nil {
 			t.Fatal(err)
@@ -126,10 +127,10 @@ func TestLendAndReturn(t *testing.T) {
 	for range 2 {
 		found, err := Return(dir, overDisk(t, lease))
 		if err != nil || len(found) > 0 {
-			t.Fatal(found, err)
+			t.Fatalf("Return: got %v, %v, want no finding", found, err)
 		}
 		if diff := cmp.Diff(before, owners(t, dir)); diff != "" {
-			t.Error(diff)
+			t.Errorf("owners of the returned files (-want +got):\n%s", diff)
 		}
 	}
 }
@@ -166,7 +167,7 @@ func TestReturnAfterInterruptedLend(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, owners(t, dir)); diff != "" {
-		t.Error(diff)
+		t.Errorf("owners of the returned files (-want +got):\n%s", diff)
 	}
 }
 
@@ -205,16 +206,16 @@ func TestReturnDisarmsAndReports(t *testing.T) {
 		`"a/fifo" is a FIFO`, `"sock" is a socket`, `"null" is a device`, `"sh" had a setuid or setgid bit`, `"sg" had`, `"a/\x1bx" had`,
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%s lacks %s", got, want)
+			t.Errorf("findings: got %s, want %s among them", got, want)
 		}
 	}
 	if len(found) != 6 {
-		t.Errorf("found %d: %s", len(found), got)
+		t.Errorf("findings: got %d, want 6: %s", len(found), got)
 	}
 	after := owners(t, dir)
 	for name, want := range map[string]string{"sh": "0:0 755", "sg": "0:0 755", "a/\x1bx": "0:0 600", "a/fifo": "0:0 644", "null": "0:0 644"} {
 		if after[name] != want {
-			t.Errorf("%q is %s, want %s", name, after[name], want)
+			t.Errorf("owner and mode of %q: got %s, want %s", name, after[name], want)
 		}
 	}
 }
@@ -228,7 +229,7 @@ func TestReturnLimitsFindings(t *testing.T) {
 		}
 	}
 	if got, err := Return(dir, me); err != nil || len(got) != maxShown+1 || got[maxShown] != "and 20 more" {
-		t.Errorf("%d findings, last %s, %v", len(got), got[len(got)-1], err)
+		t.Errorf("findings: got %q, %v, want %d and then %q", got, err, maxShown, "and 20 more")
 	}
 }
 
@@ -240,17 +241,17 @@ func TestHostileTops(t *testing.T) {
 	}
 	for _, top := range []string{link, outside, filepath.Join(dir, "none")} {
 		if _, err := Plan(top, lentID, lentID); err == nil {
-			t.Errorf("Plan(%s) took it", top)
+			t.Errorf("Plan(%q): got no error, want one", top)
 		}
 		if err := Lend(top, Lease{UID: lentID, GID: lentID}); err == nil {
-			t.Errorf("Lend(%s) took it", top)
+			t.Errorf("Lend(%q): got no error, want one", top)
 		}
 	}
 	if _, err := Return(link, Lease{}); err == nil {
-		t.Error("Return followed a link")
+		t.Error("Return of a link: got no error, want one")
 	}
 	if found, err := Return(filepath.Join(dir, "none"), Lease{}); err != nil || found != nil {
-		t.Errorf("a directory that is gone: %v, %v", found, err)
+		t.Errorf("Return of a missing directory: got %v, %v, want no finding", found, err)
 	}
 }
 

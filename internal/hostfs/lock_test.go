@@ -59,7 +59,7 @@ func TestLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(path); err != nil {
-		t.Errorf("the lock file is gone: %v", err)
+		t.Errorf("lock file: got %v, want a file", err)
 	}
 	if err := mustLock(t, path)(); err != nil {
 		t.Error(err)
@@ -80,11 +80,11 @@ func TestVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := h.Verify(); !errors.Is(err, ErrLost) {
-		t.Errorf("gone: %v", err)
+		t.Errorf("Verify of a removed lock: got %v, want ErrLost", err)
 	}
 	other := mustLock(t, path)
 	if err := h.Verify(); !errors.Is(err, ErrLost) {
-		t.Errorf("another's: %v", err)
+		t.Errorf("Verify of another's lock: got %v, want ErrLost", err)
 	}
 	if err := errors.Join(other(), h.Unlock()); err != nil {
 		t.Error(err)
@@ -105,22 +105,22 @@ func TestLockOfAKilledProcessIsFree(t *testing.T) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	var child int
 	if _, scanErr := fmt.Sscanf(line, "<nil> <nil> %d", &child); err != nil || scanErr != nil {
-		t.Fatalf("%q %v %v", line, err, scanErr)
+		t.Fatalf("line of the child: got %q, %v, %v, want no errors and a process id", line, err, scanErr)
 	}
 	defer unix.Kill(child, unix.SIGKILL)
 	_, err = Lock(path)
 	if !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), fmt.Sprintf("process %d ", cmd.Process.Pid)) {
-		t.Errorf("got %v", err)
+		t.Errorf("Lock: got %v, want ErrHeld that names process %d", err, cmd.Process.Pid)
 	}
 	if !Locked(path) {
-		t.Error("a holder that runs is not seen")
+		t.Error("Locked with a running holder: got false, want true")
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	cmd.Wait() // ends as killed
 	if Locked(path) {
-		t.Error("a holder that was killed is seen to run")
+		t.Error("Locked with a killed holder: got true, want false")
 	}
 	if err := unix.Kill(child, 0); err != nil {
 		t.Fatalf("the child must live for this test: %v", err)
@@ -134,7 +134,7 @@ func TestLockOfAKilledProcessIsFree(t *testing.T) {
 func TestLockedAsksTheKernel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	if Locked(path) {
-		t.Error("a lock that was never taken is held")
+		t.Error("Locked without a lock file: got true, want false")
 	}
 	host, _ := os.Hostname()
 	for _, content := range []string{
@@ -144,14 +144,14 @@ func TestLockedAsksTheKernel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if Locked(path) {
-			t.Errorf("%q: the lock is held, want free", content)
+			t.Errorf("Locked with a free lock file of %q: got true, want false", content)
 		}
 		unlock := mustLock(t, path)
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if !Locked(path) {
-			t.Errorf("%q: the lock is free, want held", content)
+			t.Errorf("Locked with a locked file of %q: got false, want true", content)
 		}
 		if err := unlock(); err != nil {
 			t.Error(err)
@@ -191,7 +191,7 @@ func TestHolderUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Lock(path); !errors.Is(err, ErrHeld) || !strings.HasSuffix(err.Error(), "is held by another process") {
-			t.Errorf("%.10q: got %v", content, err)
+			t.Errorf("Lock with a file of %.10q: got %v, want ErrHeld by another process", content, err)
 		}
 		if err := unlock(); err != nil {
 			t.Error(err)
@@ -211,13 +211,13 @@ func TestClaimRejectsReplacedFile(t *testing.T) {
 	}
 	h := &Held{l, path}
 	if err := h.writeHolder(); !errors.Is(err, ErrLost) {
-		t.Errorf("got %v", err)
+		t.Errorf("writeHolder to a replaced file: got %v, want ErrLost", err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.writeHolder(); err == nil {
-		t.Error("a deleted file is good enough")
+		t.Error("writeHolder to a deleted file: got no error, want one")
 	}
 }
 

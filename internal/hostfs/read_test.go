@@ -82,10 +82,10 @@ func TestRead(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Read(dir, tt.name, 5)
 			if !errors.Is(err, tt.kind) || (tt.kind == nil) != (err == nil) || string(got) != tt.want {
-				t.Fatalf("Read() = %q, %v; want %q, %v", got, err, tt.want, tt.kind)
+				t.Fatalf("Read: got %q, %v, want %q, %v", got, err, tt.want, tt.kind)
 			}
 			if err != nil && !strings.Contains(err.Error(), tt.says) {
-				t.Errorf("%v does not say %q", err, tt.says)
+				t.Errorf("error of Read: got %v, want one with %q", err, tt.says)
 			}
 		})
 	}
@@ -98,13 +98,13 @@ func TestReadRejectsLinkedDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Read(link, "good.md", 5); !errors.Is(err, ErrNotRegular) {
-		t.Errorf("Read() = %v", err)
+		t.Errorf("Read in a linked directory: got %v, want ErrNotRegular", err)
 	}
 }
 
 func TestReadDevice(t *testing.T) {
 	if _, err := Read("/dev", "zero", 5); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "a device") {
-		t.Errorf("Read() = %v", err)
+		t.Errorf("Read of a device: got %v, want ErrNotRegular that names the type", err)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestReadRejectsPathsOutside(t *testing.T) {
 	dir := hostile(t)
 	for _, name := range []string{"../.env", "", "/etc/passwd", "sub/../../.env", "./good.md", "sub//deep/r.md", ".."} {
 		if data, err := Read(dir, name, 100); err == nil || !strings.Contains(err.Error(), "internal error") {
-			t.Errorf("Read(%q) = %q, %v", name, data, err)
+			t.Errorf("Read(%q): got %q, %v, want an internal error", name, data, err)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestReadWithoutPermissionIsNotAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Read(dir, "good.md", 5); err == nil || errors.Is(err, ErrAbsent) {
-		t.Errorf("Read() = %v", err)
+		t.Errorf("Read without permission: got %v, want an error other than ErrAbsent", err)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestUnchanged(t *testing.T) {
 			}
 			defer f.Close()
 			if err := unchanged(f, was); !errors.Is(err, ErrChanged) {
-				t.Errorf("unchanged() = %v", err)
+				t.Errorf("unchanged: got %v, want ErrChanged", err)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestList(t *testing.T) {
 		t.Errorf("got %v, want %s", names, want)
 	}
 	if got[1].Size != 5 || got[1].Mod.IsZero() {
-		t.Errorf("got %+v", got[1])
+		t.Errorf("second file: got %+v, want 5 bytes and a modification time", got[1])
 	}
 }
 
@@ -203,12 +203,12 @@ func TestListErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got, err := List(dir, tt.name, tt.max); !errors.Is(err, tt.kind) {
-				t.Errorf("List(%q) = %v, %v; want %v", tt.name, got, err, tt.kind)
+				t.Errorf("List(%q): got %v, %v, want %v", tt.name, got, err, tt.kind)
 			}
 		})
 	}
 	if got, err := List(dir, "sub/deep", 1); err != nil || len(got) != 1 {
-		t.Errorf("List(sub/deep) = %v, %v", got, err)
+		t.Errorf("List(sub/deep): got %v, %v, want one file", got, err)
 	}
 }
 
@@ -219,7 +219,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got := Text(data)
 		if !utf8.ValidString(got) || strings.ContainsRune(got, 0) || Text([]byte(got)) != got {
-			t.Fatalf("Text(%q) = %q", data, got)
+			t.Fatalf("Text(%q): got %q, want UTF-8 without NUL that Text does not change", data, got)
 		}
 	})
 }
@@ -242,7 +242,7 @@ func TestPlain(t *testing.T) {
 	} {
 		err := Plain(dir, name, func(name string) bool { return name == "known" })
 		if got := fmt.Sprint(err); got != want {
-			t.Errorf("Plain(%q) = %s, want %s", name, got, want)
+			t.Errorf("Plain(%q): got %s, want %s", name, got, want)
 		}
 	}
 }
@@ -254,10 +254,10 @@ func TestMkdirAllFollowsNoLink(t *testing.T) {
 	}
 	for _, path := range []string{"link", "link/sub"} {
 		if err := MkdirAll(dir, path); err == nil || !strings.Contains(err.Error(), `cannot create directory "link"`) {
-			t.Errorf("MkdirAll(%q) = %v, want an error that names the link", path, err)
+			t.Errorf("MkdirAll(%q): got %v, want an error that names the link", path, err)
 		}
 	}
 	if names, err := os.ReadDir(outside); err != nil || len(names) > 0 {
-		t.Errorf("behind the link are %v, %v, want nothing", names, err)
+		t.Errorf("files behind the link: got %v, %v, want none", names, err)
 	}
 }

@@ -35,18 +35,18 @@ func TestRemove(t *testing.T) {
 	dir := hostile(t)
 	for _, name := range []string{"good.md", "link.md", "linkdir", "dangling.md", "fifo.md", "socket.md", "sparse.md", "sub", "none.md", "none/none.md"} {
 		if err := Remove(dir, name); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("Remove(%q): got %v, want no error", name, err)
 		}
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			t.Errorf("%s is still there", name)
+			t.Errorf("%s after Remove: got a file, want none", name)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(dir), ".env")); err != nil {
-		t.Errorf("what a link led to is gone: %v", err)
+		t.Errorf("target of the link: got %v, want a file", err)
 	}
 	for _, name := range []string{"indir/deep", "../.env", ".", "five.md/x"} {
 		if err := Remove(dir, name); err == nil {
-			t.Errorf("%s was removed", name)
+			t.Errorf("Remove(%q): got no error, want one", name)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestRemoveHostileTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("files after Remove: got %v, %v, want none", left, err)
 	}
 }
 
@@ -140,14 +140,14 @@ func TestOpenWhileReplaced(t *testing.T) {
 		}
 		opened++
 		if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-			t.Errorf("opened %v, %v", fi, err)
+			t.Errorf("opened file: got %v, %v, want a regular file", fi, err)
 		}
 		f.Close()
 	}
 	close(stop)
 	<-done
 	if opened == 0 || caught == 0 {
-		t.Errorf("opened %d times, caught %d times: nothing was tried", opened, caught)
+		t.Errorf("files opened and refused: got %d and %d, want some of each", opened, caught)
 	}
 }
 
@@ -192,6 +192,6 @@ func TestRemoveAsAnother(t *testing.T) {
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "TMPDIR="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("test as nobody: got %v, want no error\n%s", err, out)
 	}
 }

@@ -55,19 +55,19 @@ func TestMeasure(t *testing.T) {
 	}
 	const files = 3<<19 + 2<<20
 	if s.Bytes < files || s.Bytes > files+200<<10 {
-		t.Errorf("%d bytes, want about %d", s.Bytes, files)
+		t.Errorf("bytes: got %d, want about %d", s.Bytes, files)
 	}
 	if s.Names != 32 || s.Depth != 2 {
-		t.Errorf("%d names, %d deep", s.Names, s.Depth)
+		t.Errorf("names and depth: got %d and %d, want 32 and 2", s.Names, s.Depth)
 	}
 	if s.File.Path != "b/c/big" || s.Widest.Path != "many/" || s.Widest.Names != 20 {
 		t.Errorf("got %+v, want b/c/big as the largest file and many/ with 20 names", s)
 	}
 	if s, err := Measure(t.Context(), dir, time.Now().Add(time.Hour), never); err != nil || s.Names != 32 || s.File.Path+s.Widest.Path != "" {
-		t.Errorf("nothing changed since, and %+v, %v", s, err)
+		t.Errorf("Measure without a recent change: got %+v, %v, want 32 names and no path", s, err)
 	}
 	if _, err := Measure(t.Context(), filepath.Join(dir, "link"), time.Time{}, never); err == nil {
-		t.Error("a link was measured")
+		t.Error("Measure of a link: got no error, want one")
 	}
 }
 
@@ -82,7 +82,7 @@ func TestMeasureEnds(t *testing.T) {
 	}
 	s, err := Measure(t.Context(), dir, time.Time{}, func(s Size) bool { return s.Names > 500 })
 	if err != nil || s.Names <= 500 || s.Names > 2000 {
-		t.Errorf("%d names, %v", s.Names, err)
+		t.Errorf("names up to the limit: got %d, %v, want 501 to 2000", s.Names, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -93,7 +93,7 @@ func TestMeasureEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err := Measure(t.Context(), dir, time.Time{}, never); err != nil || s.Depth != MaxDepth {
-		t.Errorf("%d deep, %v", s.Depth, err)
+		t.Errorf("depth: got %d, %v, want %d", s.Depth, err, MaxDepth)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestMeasureWhileItChanges(t *testing.T) {
 	for range 300 {
 		s, err := Measure(t.Context(), dir, time.Time{}, never)
 		if err != nil || s.Bytes < 1<<20 || s.Bytes > 2<<20 {
-			t.Errorf("%+v, %v", s, err)
+			t.Errorf("Measure: got %+v, %v, want 1 to 2 MiB", s, err)
 			break
 		}
 	}

@@ -43,7 +43,7 @@ func TestWalkDeep(t *testing.T) {
 		return nil
 	})
 	if restore := unix.Setrlimit(unix.RLIMIT_NOFILE, &old); err != nil || restore != nil || seen != depth {
-		t.Errorf("saw %d of %d, %v, %v", seen, depth, err, restore)
+		t.Errorf("visited entries: got %d, %v, %v, want %d", seen, err, restore, depth)
 	}
 	flattened(t, top, depth)
 }
@@ -77,7 +77,7 @@ func TestWalkNoticesAMove(t *testing.T) {
 		return nil
 	})
 	if err == nil || !strings.Contains(err.Error(), "was moved during the walk") {
-		t.Errorf("got %v", err)
+		t.Errorf("Walk: got %v, want an error about the moved directory", err)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestWalk(t *testing.T) {
 		return strings.Join(seen, " ")
 	}
 	if got := look(func(v func(Entry) error) error { return Walk(top, ".git", v) }); got != "a a/.git a/b c c/up" {
-		t.Errorf("saw %s", got)
+		t.Errorf("visited paths: got %s, want a a/.git a/b c c/up", got)
 	}
 	dir, err := OpenDir(unix.AT_FDCWD, top)
 	if err != nil {
@@ -109,9 +109,9 @@ func TestWalk(t *testing.T) {
 	}
 	defer dir.Close()
 	if got := look(func(v func(Entry) error) error { return WalkAt(fd(dir), "a", "", v) }); got != ".git b" {
-		t.Errorf("saw %s", got)
+		t.Errorf("visited paths: got %s, want .git b", got)
 	}
 	if err := Walk(filepath.Join(top, "c/up"), "", nil); err == nil {
-		t.Error("a link was entered")
+		t.Error("Walk of a link: got no error, want one")
 	}
 }

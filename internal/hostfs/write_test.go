@@ -40,11 +40,11 @@ func TestWrite(t *testing.T) {
 		got, err := os.ReadFile(path)
 		fi, statErr := os.Lstat(path)
 		if err != nil || statErr != nil || string(got) != want || fi.Mode().Perm() != perm {
-			t.Errorf("got %q %v, %v, %v", got, fi.Mode(), err, statErr)
+			t.Errorf("file: got %q, %v, %v, %v, want %q, %v", got, fi.Mode(), err, statErr, want, perm)
 		}
 	}
 	if got := namesIn(t, dir); got != "state.json" {
-		t.Errorf("left %s", got)
+		t.Errorf("files: got %s, want state.json", got)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestWriteReplacesALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := os.ReadFile(target); string(got) != "old" {
-		t.Errorf("the link was followed: %q", got)
+		t.Errorf("target of the replaced link: got %q, want %q", got, "old")
 	}
 }
 
@@ -69,13 +69,13 @@ func TestWriteKeepsOldFileOnFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Write(path, []byte("x"), 0o600); err == nil {
-		t.Error("a directory was replaced")
+		t.Error("Write to a directory: got no error, want one")
 	}
 	if got := namesIn(t, dir); got != "d" {
-		t.Errorf("left %s", got)
+		t.Errorf("files: got %s, want d", got)
 	}
 	if err := Write(filepath.Join(dir, "none", "f"), nil, 0o600); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v", err)
+		t.Errorf("Write in a missing directory: got %v, want %v", err, os.ErrNotExist)
 	}
 }
 
@@ -104,18 +104,18 @@ func TestFileSizeLimit(t *testing.T) {
 	}
 	for _, want := range []string{"only 400 of 600 bytes were written: short write", "file too large"} {
 		if !strings.Contains(string(out), want) {
-			t.Errorf("%s lacks %q", out, want)
+			t.Errorf("output of the child: got %s, want %q in it", out, want)
 		}
 	}
 	if got, _ := os.ReadFile(filepath.Join(dir, "state")); string(got) != "old" {
-		t.Errorf("state = %.20q", got)
+		t.Errorf("state: got %.20q, want %q", got, "old")
 	}
 	if got := namesIn(t, dir); got != "log state" {
-		t.Errorf("left %s", got)
+		t.Errorf("files: got %s, want log state", got)
 	}
 	cut, err := CutTornTail(filepath.Join(dir, "log"))
 	if err != nil || len(cut) != 400 {
-		t.Errorf("cut %d bytes, %v", len(cut), err)
+		t.Errorf("cut bytes: got %d, %v, want 400", len(cut), err)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestAppend(t *testing.T) {
 	}
 	for i := range 8 {
 		if n := bytes.Count(got, row(i)); n != 20 {
-			t.Errorf("%d whole rows of writer %d, want 20", n, i)
+			t.Errorf("whole rows of writer %d: got %d, want 20", i, n)
 		}
 	}
 }
@@ -166,15 +166,15 @@ func TestAppendRefusesLinksAndFIFOs(t *testing.T) {
 	for _, name := range []string{"link", "fifo"} {
 		t.Run(name, func(t *testing.T) {
 			if err := Append(filepath.Join(dir, name), []byte("x"), 0o600); err == nil {
-				t.Errorf("%s was written", name)
+				t.Errorf("Append to the %s: got no error, want one", name)
 			}
 			if _, err := CutTornTail(filepath.Join(dir, name)); err == nil {
-				t.Errorf("%s was cut", name)
+				t.Errorf("CutTornTail of the %s: got no error, want one", name)
 			}
 		})
 	}
 	if got := namesIn(t, dir); got != "fifo link" {
-		t.Errorf("left %s", got)
+		t.Errorf("files: got %s, want fifo link", got)
 	}
 }
 
@@ -197,15 +197,15 @@ func TestCutTornTail(t *testing.T) {
 		for _, want := range []string{tt.cut, ""} { // a second time there is nothing left to cut
 			cut, err := CutTornTail(path)
 			if err != nil || string(cut) != want {
-				t.Errorf("%.20q: cut %.20q, %v", tt.in, cut, err)
+				t.Errorf("CutTornTail of %.20q: got %.20q, %v, want %.20q", tt.in, cut, err, want)
 			}
 		}
 		if got, _ := os.ReadFile(path); string(got) != tt.keep {
-			t.Errorf("%.20q: kept %.20q", tt.in, got)
+			t.Errorf("file after the cut of %.20q: got %.20q, want %.20q", tt.in, got, tt.keep)
 		}
 	}
 	if cut, err := CutTornTail(filepath.Join(t.TempDir(), "none")); cut != nil || err != nil {
-		t.Errorf("missing file: %q, %v", cut, err)
+		t.Errorf("CutTornTail of a missing file: got %q, %v, want no cut", cut, err)
 	}
 }
 
@@ -227,7 +227,7 @@ func TestSweepTemps(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := namesIn(t, dir), ".d.abl-tmp-dir .hidden my.abl-tmp-1 state.json"; got != want {
-		t.Errorf("left %s, want %s", got, want)
+		t.Errorf("files: got %s, want %s", got, want)
 	}
 	if err := SweepTemps(filepath.Join(dir, "none")); err != nil {
 		t.Error(err)
@@ -249,7 +249,7 @@ func TestSweepTempsBelow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := namesIn(t, deep), "finding.json"; got != want {
-		t.Errorf("left %s, want %s", got, want)
+		t.Errorf("files: got %s, want %s", got, want)
 	}
 }
 

@@ -43,7 +43,7 @@ func must(t *testing.T, err error) {
 func empty(t *testing.T, d Dir) {
 	t.Helper()
 	if left, _ := filepath.Glob(d.Join(tempPrefix + "*")); len(left) > 0 {
-		t.Errorf("left: %q", left)
+		t.Errorf("temporary files: got %q, want none", left)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestLock(t *testing.T) {
 	must(t, err)
 	_, err = d.Lock(t.Context(), "index")
 	if !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "index.lock") {
-		t.Errorf("a held lock: %v", err)
+		t.Errorf("Lock of a locked index: got %v, want ErrForeign that names index.lock", err)
 	}
 	unlock()
 	unlock, err = d.Lock(t.Context(), "index")
@@ -66,15 +66,15 @@ func TestLockHeldByGit(t *testing.T) {
 	d := repository(t)
 	must(t, os.WriteFile(d.Join("index.lock"), nil, 0o644))
 	if _, err := d.Lock(t.Context(), "index"); !errors.Is(err, ErrForeign) {
-		t.Errorf("git's lock: %v", err)
+		t.Errorf("Lock with git's lock: got %v, want ErrForeign", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := d.Lock(ctx, "index"); !errors.Is(err, context.Canceled) {
-		t.Errorf("waiting for it: %v", err)
+		t.Errorf("Lock with a cancelled context: got %v, want %v", err, context.Canceled)
 	}
 	if _, err := os.Stat(d.Join("index.lock")); err != nil {
-		t.Errorf("git's lock is gone: %v", err)
+		t.Errorf("git's lock file: got %v, want a file", err)
 	}
 }
 
@@ -92,17 +92,17 @@ func TestMove(t *testing.T) {
 	d := repository(t)
 	must(t, d.Move(t.Context(), "refs/heads/a/b", "", one))
 	if err := d.Move(t.Context(), "refs/heads/a/b", two, one); !errors.Is(err, ErrForeign) {
-		t.Errorf("a ref that moved: %v", err)
+		t.Errorf("Move of a ref with another commit: got %v, want ErrForeign", err)
 	}
 	if err := d.Move(t.Context(), "refs/heads/a/b", "", two); !errors.Is(err, ErrForeign) {
-		t.Errorf("a ref that was born: %v", err)
+		t.Errorf("Move to create a ref that exists: got %v, want ErrForeign", err)
 	}
 	if err := d.Move(t.Context(), "refs/heads/a/b", one, two+"x"); err == nil {
-		t.Error("a ref names what is no hash")
+		t.Error("Move to an invalid hash: got no error, want one")
 	}
 	must(t, d.Move(t.Context(), "refs/heads/a/b", one, two))
 	if got, err := d.Ref("refs/heads/a/b"); got != two || err != nil {
-		t.Errorf("%q %v", got, err)
+		t.Errorf("Ref after Move: got %q, %v, want %q", got, err, two)
 	}
 	empty(t, d)
 }
@@ -130,14 +130,14 @@ func TestRef(t *testing.T) {
 		"refs/heads/loose/below": "", "refs/heads/sym": one,
 	} {
 		if got, err := d.Ref(name); got != want || err != nil {
-			t.Errorf("%s: %q %v", name, got, err)
+			t.Errorf("Ref(%q): got %q, %v, want %q", name, got, err, want)
 		}
 	}
 	must(t, d.Replace("refs/heads/out", []byte("ref: refs/heads/../../config\n")))
 	must(t, d.Replace("refs/heads/tag", []byte("ref: refs/tags/v1\n")))
 	for _, name := range []string{"refs/heads/empty", "refs/heads/zero", "refs/heads/out", "refs/heads/tag"} {
 		if got, err := d.Ref(name); !errors.Is(err, ErrForeign) {
-			t.Errorf("%s: %q %v", name, got, err)
+			t.Errorf("Ref(%q): got %q, %v, want ErrForeign", name, got, err)
 		}
 	}
 }
@@ -151,12 +151,12 @@ func TestHead(t *testing.T) {
 		must(t, d.Replace("HEAD", []byte(head)))
 		branch, commit, err := d.Head()
 		if got := branch + commit; got != want || (want == "") != errors.Is(err, ErrForeign) {
-			t.Errorf("HEAD %q: %q %v", head, got, err)
+			t.Errorf("Head of %q: got %q, %v, want %q, and ErrForeign if it is empty", head, got, err, want)
 		}
 	}
 	must(t, errors.Join(os.Remove(d.Join("HEAD")), syscall.Mkfifo(d.Join("HEAD"), 0o600)))
 	if _, _, err := d.Head(); err == nil {
-		t.Error("a pipe is read")
+		t.Error("Head of a FIFO: got no error, want one")
 	}
 }
 
@@ -169,12 +169,12 @@ func TestSweep(t *testing.T) {
 	must(t, errors.Join(err, os.WriteFile(filepath.Join(folder, "file"), nil, 0o600)))
 	d.Sweep(time.Now())
 	if _, err := os.Stat(d.Join(tempPrefix + "old")); err != nil {
-		t.Errorf("a fresh one is gone: %v", err)
+		t.Errorf("new temporary file after Sweep: got %v, want a file", err)
 	}
 	d.Sweep(time.Now().Add(25 * time.Hour))
 	empty(t, d)
 	if left, _ := filepath.Glob(d.Join("objects/pack/*")); len(left) > 0 {
-		t.Errorf("left: %q", left)
+		t.Errorf("files in objects/pack: got %q, want none", left)
 	}
 }
 
@@ -193,13 +193,13 @@ func TestFailedWrite(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if write() == nil {
-				t.Error("no error")
+				t.Error("failed write: got no error, want one")
 			}
 			if left, _ := filepath.Glob(d.Join("objects/pack/*")); len(left) > 0 {
 				t.Errorf("got packs %q, want no pack", left)
 			}
 			if _, err := os.Stat(d.Join("new")); err == nil {
-				t.Error("the file has its name")
+				t.Error("file of a failed write: got one, want none")
 			}
 			empty(t, d)
 		})
@@ -219,7 +219,7 @@ func FuzzValidRef(f *testing.F) {
 			t.Fatalf("got %q, want no NUL", s)
 		}
 		if err := exec.Command("git", "check-ref-format", "--branch", s).Run(); err != nil {
-			t.Errorf("git refuses %q", s)
+			t.Errorf("git check-ref-format of %q: got %v, want no error", s, err)
 		}
 	})
 }

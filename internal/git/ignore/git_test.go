@@ -38,7 +38,8 @@ func TestLikeGit(t *testing.T) {
 				continue
 			}
 			if got != want[p] {
-				t.Fatalf("round %d: %q ignored is %v, for git %v\nroot: %q\na: %q", round, p, got, want[p], root, sub)
+				t.Fatalf("round %d: %q ignored: got %v, want git's %v\nroot: %q\na: %q",
+					round, p, got, want[p], root, sub)
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func TestIgnored(t *testing.T) {
 				path = strings.ReplaceAll(path, "·", " ")
 				name, dir := strings.CutSuffix(path, "/")
 				if name != "" && rules.Ignored(name, dir) != want {
-					t.Errorf("rules %q: %q ignored is %v", c.rules, path, !want)
+					t.Errorf("rules %q: Ignored(%q): got %v, want %v", c.rules, path, !want, want)
 				}
 			}
 		}
@@ -90,7 +90,7 @@ func TestNearerRulesOutrank(t *testing.T) {
 		"sub/only": true, "sub/deep/only": false,
 	} {
 		if got := rules.Ignored(path, false); got != want {
-			t.Errorf("%q ignored is %v", path, got)
+			t.Errorf("Ignored(%q): got %v, want %v", path, got, want)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func TestNoBackTracking(t *testing.T) {
 	rules := Exclude([]byte("x/" + strings.Repeat("*a", 200) + "*b\n" + strings.Repeat("**/a*/", 60) + "b"))
 	start := time.Now()
 	if rules.Ignored("x/"+strings.Repeat("a", 3000), false) || rules.Ignored(strings.Repeat("a/", 1500)+"c", false) {
-		t.Error("ignored")
+		t.Error("Ignored of long paths: got true, want false")
 	}
 	t.Logf("took %v", time.Since(start))
 }
@@ -122,7 +122,8 @@ func FuzzRules(f *testing.F) {
 		}
 		own := Exclude([]byte(quoted.String()))
 		if !own.Ignored(path, false) || own.Ignored(path+"x", false) {
-			t.Errorf("%q does not match itself alone", path)
+			t.Errorf("quoted rule of %q: got matches %v and, of a longer path, %v, want true and false",
+				path, own.Ignored(path, false), own.Ignored(path+"x", false))
 		}
 	})
 }

@@ -13,7 +13,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, name := range forbidden {
 		if refusedName(name, false) == "" {
-			t.Errorf("%q is not refused", name)
+			t.Errorf("refusedName(%q, false): got no reason, want one", name)
 		}
 	}
 	fine := []string{
@@ -22,7 +22,7 @@ func TestRefused(t *testing.T) {
 	}
 	for _, name := range fine {
 		if why := refusedName(name, false); why != "" {
-			t.Errorf("%q is refused: %s", name, why)
+			t.Errorf("refusedName(%q, false): got %q, want no reason", name, why)
 		}
 	}
 }
@@ -33,13 +33,13 @@ func TestRefusedLinks(t *testing.T) {
 		".gitignore", ".gitattributes", ".mailmap", "gi250a~9", `x\.gitmodules`, ".gitmod\u200cules", ".gitmodules:$DATA",
 	} {
 		if refusedName(name, true) == "" {
-			t.Errorf("a link %q is not refused", name)
+			t.Errorf("refusedName(%q, true): got no reason, want one", name)
 		}
 	}
 	for _, name := range []string{"gitmodules", "gitmod~5", "gi7eba", "link", ".gitmodule", "~0000001", "mail",
 		"~1", "gi~2", "gi7eb~1", "gi7eba~10", "ig7eba~1", "~100000", "ma~1"} {
 		if why := refusedName(name, true); why != "" {
-			t.Errorf("a link %q is refused: %s", name, why)
+			t.Errorf("refusedName(%q, true): got %q, want no reason", name, why)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestRefusedLinks(t *testing.T) {
 func TestIsModules(t *testing.T) {
 	for name, want := range map[string]bool{".gitattributes": false, "other": false, "~1": false, "gi~2": false, "gi7~1": false, ".gitmodules": true, "gi7eba~1": true, "GI7~1000": true, "~1234567": true, "gi": false} {
 		if isModules(name) != want {
-			t.Errorf("%q: %t", name, !want)
+			t.Errorf("isModules(%q): got %t, want %t", name, !want, want)
 		}
 	}
 }
@@ -64,10 +64,10 @@ func FuzzRefused(f *testing.F) {
 		git := reads(s, gitItself)
 		// ToUpper makes a character of a broken byte, at which HFS+ ends a name.
 		if git && utf8.ValidString(s) && refusedName(strings.ToUpper(s)+" . ", false) == "" && !strings.ContainsAny(s, "/\x00:\\") {
-			t.Errorf("%q is refused, its variant is not", s)
+			t.Errorf("refusedName of a variant of %q: got no reason, want one", s)
 		}
 		if harmless := refusedName(s, true) == ""; harmless && (git || isModules(s)) {
-			t.Errorf("%q slipped through", s)
+			t.Errorf("refusedName(%q, true): got no reason, want one", s)
 		}
 	})
 }

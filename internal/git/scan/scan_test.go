@@ -78,19 +78,19 @@ func TestStoresOnlyNewContent(t *testing.T) {
 	dir := sample(t)
 	first, kept := walk(t, options(dir))
 	if kept != 5 {
-		t.Errorf("first: %d contents", kept)
+		t.Errorf("contents stored first: got %d, want 5", kept)
 	}
 	again, kept := walk(t, after(dir, first))
 	if kept > 0 || !cmp.Equal(first.Entries, again.Entries) {
-		t.Errorf("unchanged: %d contents\n%s", kept, cmp.Diff(first, again))
+		t.Errorf("contents stored without a change: got %d, want 0\n(-first +again)\n%s", kept, cmp.Diff(first, again))
 	}
 	put(t, dir, "b/d/e", "new")
 	if _, kept = walk(t, after(dir, first)); kept != 1 {
-		t.Errorf("one changed: %d contents", kept)
+		t.Errorf("contents stored after one change: got %d, want 1", kept)
 	}
 	must(t, os.RemoveAll(filepath.Join(dir, "b")))
 	if r, kept := walk(t, after(dir, first)); kept != 0 || len(r.Entries) != 3 {
-		t.Errorf("a folder gone: %d contents, %d entries", kept, len(r.Entries))
+		t.Errorf("contents and entries without a directory: got %d and %d, want 0 and 3", kept, len(r.Entries))
 	}
 }
 
@@ -102,7 +102,7 @@ func TestUnsettled(t *testing.T) {
 	r, _ := walk(t, options(dir))
 	for _, e := range r.Entries {
 		if unsettled := e.Size == 0; unsettled != (e.Name == "a") {
-			t.Errorf("%q unsettled is %v", e.Name, unsettled)
+			t.Errorf("%q is unsettled: got %v, want %v", e.Name, unsettled, !unsettled)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestExcluded(t *testing.T) {
 		paths = append(paths, e.Name)
 	}
 	if want := []string{".gitignore", "a", "b/c", "b/d/e"}; !cmp.Equal(paths, want) || kept != len(want) {
-		t.Errorf("%q %v", paths, kept)
+		t.Errorf("paths and stored contents: got %q and %d, want %q and %d", paths, kept, want, len(want))
 	}
 }
 
@@ -126,7 +126,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Walk(ctx, options(sample(t))); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("Walk with a cancelled context: got %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -150,7 +150,7 @@ func TestSwapped(t *testing.T) {
 			must(t, os.Rename(filepath.Join(dir, "a"), filepath.Join(dir, "old"))) // keeps its inode taken
 			must(t, swap(filepath.Join(dir, "a")))
 			if f, err := e.Open(); err == nil {
-				t.Errorf("opened %s, want an error", f.Name())
+				t.Errorf("Open of a replaced file: got %s, want an error", f.Name())
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func TestTracked(t *testing.T) {
 	}{{"d/a", false, "d/a"}, {"d/a", true, ""}, {"d/b", false, ""}, {"d/b", true, "d/b/x"}, {"d", true, "d/a"}, {"d/c", false, ""}, {"z", true, ""}} {
 		got := w.tracked(c.path, c.folder)
 		if got == nil && c.want != "" || got != nil && got.Name != c.want {
-			t.Errorf("tracked(%q, %t) = %v, want %q", c.path, c.folder, got, c.want)
+			t.Errorf("tracked(%q, %t): got %v, want %q", c.path, c.folder, got, c.want)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestFresh(t *testing.T) {
 			now := was
 			c.edit(&was, &now)
 			if got := fresh(&was, &now, written); got != c.want {
-				t.Errorf("fresh is %v, want %v", got, c.want)
+				t.Errorf("fresh: got %v, want %v", got, c.want)
 			}
 		})
 	}
@@ -225,7 +225,7 @@ func TestKnown(t *testing.T) {
 			c.change(&tracked, &now)
 			w := &walker{Options: Options{Read: &Result{read: []*index.Entry{&read}}}}
 			if got := w.known(&now, &tracked); got != c.want || got && now.Hash != read.Hash {
-				t.Errorf("known: %t with hash %s, want %t", got, now.Hash, c.want)
+				t.Errorf("known: got %t with hash %s, want %t", got, now.Hash, c.want)
 			}
 		})
 	}
@@ -256,7 +256,7 @@ func TestReadsJustChanged(t *testing.T) {
 	first, _ := walk(t, options(sample(t)))
 	for _, e := range first.read {
 		if age := time.Since(e.CreatedAt); age < tick {
-			t.Errorf("%q counts as read %v after its change, want at least %v", e.Name, age, tick)
+			t.Errorf("time from the change of %q to its read: got %v, want at least %v", e.Name, age, tick)
 		}
 	}
 }
