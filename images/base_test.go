@@ -17,7 +17,7 @@ func TestRegistryBaseGoesFirst(t *testing.T) {
 		"abl/tools:4": {LabelImage: "tools"},
 	}}
 	if ref, origin, ok := s.base(); !ok || ref != "abl/base:2" || origin != "debian@sha256:x" {
-		t.Errorf("got base %q from %q, %v", ref, origin, ok)
+		t.Errorf("base: got %q from %q, found %v, want abl/base:2 from debian@sha256:x", ref, origin, ok)
 	}
 }
 

@@ -132,7 +132,7 @@ func TestCertificates(t *testing.T) {
 				t.Errorf("got %q and messages %q, want %q and %q", got, said.String(), c.want, c.said)
 			}
 			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-				t.Errorf("error %v, want %q", err, c.err)
+				t.Errorf("certificates: got error %v, want %q", err, c.err)
 			}
 		})
 	}
@@ -154,7 +154,8 @@ func TestCertificatesStayInTheDownloadStage(t *testing.T) {
 		certs, has := files["ca.crt"]
 		stage := strings.HasPrefix(built, "abl/tools") || strings.HasPrefix(built, "abl/gemini")
 		if has != stage || stage && certs != testCert("authority") {
-			t.Errorf("%s: got certificates %q", built, certs)
+			t.Errorf("ca.crt of %s: got %q, present %v, want present %v, with the given certificate if present",
+				built, certs, has, stage)
 		}
 	}
 }
@@ -209,10 +210,11 @@ func TestOnlyOneStageSeesTheCertificates(t *testing.T) {
 		fetch, last := stages[len(stages)-2], stages[len(stages)-1]
 		if strings.Count(string(text), "ca.crt") != 1 || !strings.Contains(fetch, "COPY ca.crt ") ||
 			!strings.Contains(fetch, "\nLABEL abl.stage=") {
-			t.Errorf("%s: want ca.crt only in the labelled stage before the last one:\n%s", name, text)
+			t.Errorf("Dockerfile of %s: got\n%s\nwant ca.crt once, in the labelled stage before the last one",
+				name, text)
 		}
 		if strings.Contains(last, "/fetch ") || strings.Contains(last, "COPY . ") {
-			t.Errorf("%s: the last stage copies the certificates", name)
+			t.Errorf("last stage of %s: got\n%s\nwant no copy of the certificates", name, last)
 		}
 	}
 }
@@ -254,7 +256,7 @@ func TestOutput(t *testing.T) {
 				len(o.lines), o.lines[len(o.lines)-1], mostLines)
 		}
 		if line := o.lines[0]; strings.Contains(line, "\x1b") || len([]rune(line)) != lineRunes {
-			t.Errorf("got first line %q", line)
+			t.Errorf("first line: got %q, want %d runes without an escape character", line, lineRunes)
 		}
 	})
 }

@@ -109,7 +109,7 @@ func TestPool(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := (CACerts{env, writeCerts(t, cert("no DER"))}).Pool(); err == nil {
-		t.Error("a pool of what is no certificate")
+		t.Error("pool of an invalid certificate: got no error, want one")
 	}
 }
 
@@ -119,10 +119,10 @@ func FuzzOnlyCerts(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		got := onlyCerts(raw)
 		if !bytes.Equal(onlyCerts(got), got) {
-			t.Errorf("%q is not stable", got)
+			t.Errorf("certificates filtered twice: got %q, want %q as after the first time", onlyCerts(got), got)
 		}
 		if bytes.Contains(got, []byte("PRIVATE KEY-----")) {
-			t.Errorf("a key got through: %q", got)
+			t.Errorf("certificates: got %q, want no private key", got)
 		}
 	})
 }

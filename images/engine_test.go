@@ -53,7 +53,7 @@ func TestEngineHolderIsBuiltOnce(t *testing.T) {
 	}
 	defer remove(t, e, ref)
 	if len(steps) == 0 || !strings.HasPrefix(steps[len(steps)-1], "holder: made after ") {
-		t.Errorf("got progress %q", steps)
+		t.Errorf("progress: got %q, want a last line that starts with %q", steps, "holder: made after ")
 	}
 	steps = nil
 	again, err := m.Holder(t.Context())
@@ -110,7 +110,7 @@ func TestEngineCertificateStaysInTheStage(t *testing.T) {
 	defer remove(t, e, r.ref)
 	for _, ref := range []string{r.ref, holder} {
 		if holds(t, save(t, e, ref), mark) {
-			t.Errorf("%s contains the certificate", ref)
+			t.Errorf("search for the certificate in %s: got found, want not found", ref)
 		}
 	}
 	noStageLeft(t, e, holder)
@@ -121,7 +121,7 @@ func TestEngineCertificateStaysInTheStage(t *testing.T) {
 	}
 	defer remove(t, e, leaky.ref)
 	if !holds(t, save(t, e, leaky.ref), mark) {
-		t.Error("the search does not find a certificate")
+		t.Errorf("search for the certificate in %s: got not found, want found", leaky.ref)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestEngineFailedBuildLeavesNoStage(t *testing.T) {
 	err = m.build(t.Context(), r, r.labels())
 	var failed *BuildError
 	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "nowhere") || len(failed.Lines) == 0 {
-		t.Errorf("got error %v", err)
+		t.Errorf("failed build: got error %v, want a *BuildError with lines and %q", err, "nowhere")
 	}
 	noStageLeft(t, e, holder)
 }
@@ -163,7 +163,7 @@ func noStageLeft(t *testing.T, e *docker.Engine, ref string) {
 	}
 	for other, labels := range images {
 		if labels[labelStage] != "" && (labels[LabelInputs] == images[ref][LabelInputs]) {
-			t.Errorf("stage %s was not removed", other)
+			t.Errorf("stage %s: got labels %v, want it removed", other, labels)
 		}
 	}
 }
@@ -259,7 +259,7 @@ func TestEngineProjectDockerfile(t *testing.T) {
 	defer remove(t, e, c[len(c)-2].ref)
 	defer remove(t, e, ref)
 	if all[ref][LabelImage] != "run-project" || all[ref][labelBase] == "" {
-		t.Errorf("got labels %v", all[ref])
+		t.Errorf("labels of %s: got %v, want %s=run-project and a value of %s", ref, all[ref], LabelImage, labelBase)
 	}
 	said := 0
 	m.Out = func(string) { said++ }

@@ -88,7 +88,7 @@ func TestGatewayImage(t *testing.T) {
 	m := testMaker(t, e)
 	ref, err := m.Gateway(t.Context())
 	if err != nil || names(e.built) != "gateway" {
-		t.Fatalf("got built images %q, error %v", e.built, err)
+		t.Fatalf("gateway image: got built images %q, error %v, want only gateway", e.built, err)
 	}
 	files := slices.Sorted(maps.Keys(e.contexts[ref]))
 	if want := []string{
@@ -97,14 +97,14 @@ func TestGatewayImage(t *testing.T) {
 		t.Errorf("got files %q, want %q", files, want)
 	}
 	if again, err := m.Gateway(t.Context()); err != nil || again != ref || len(e.built) != 1 {
-		t.Errorf("second time: got %s, error %v, built images %q", again, err, e.built)
+		t.Errorf("second time: got %s, error %v, built images %q, want %s and no new image", again, err, e.built, ref)
 	}
 	m.Env = also(m.Env, "ABL_GATEWAY", "/nowhere")
 	if _, err := m.Gateway(t.Context()); !errors.Is(err, ErrHelper) || !strings.Contains(err.Error(), "ABL_GATEWAY") {
-		t.Errorf("without the program: got error %v", err)
+		t.Errorf("without the program: got error %v, want %v that names ABL_GATEWAY", err, ErrHelper)
 	}
 	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
-		t.Errorf("a role's image without the gateway's program: got error %v", err)
+		t.Errorf("a role's image without the gateway's program: got error %v, want none", err)
 	}
 }
 
@@ -123,11 +123,12 @@ func TestHelperLayer(t *testing.T) {
 		files := e.contexts[image]
 		for _, name := range []string{"abl-run", "abl-agent", "abl-broker", "abl-holder"} {
 			if files["root/abl/bin/"+name] != "-> abl-cmd" {
-				t.Errorf("%s: got %s as %q", image, name, files["root/abl/bin/"+name])
+				t.Errorf("%s in %s: got %q, want %q", name, image, files["root/abl/bin/"+name], "-> abl-cmd")
 			}
 		}
 	}
 	if e.contexts[ref]["root/usr/local/bin/abl-cmd"] != "-> /abl/bin/abl-cmd" {
-		t.Error("abl-cmd is not on the PATH")
+		t.Errorf("abl-cmd on the PATH of %s: got %q, want %q",
+			ref, e.contexts[ref]["root/usr/local/bin/abl-cmd"], "-> /abl/bin/abl-cmd")
 	}
 }

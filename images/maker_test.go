@@ -52,7 +52,7 @@ func TestEnsureBuildsOnlyChangedImages(t *testing.T) {
 	ensure(Want{Agent: Tools, Dockerfile: own}, "project run-project")
 	write(t, m.Env("ABL_HELPER"), string(append(staticELF("amd64", false), 1)))
 	if ref := ensure(Want{Agent: "gemini"}, "run-gemini"); ref == first {
-		t.Error("got the old image for a new helper")
+		t.Errorf("image for a new helper: got %s as before, want another tag", ref)
 	}
 	if e.pulls != 1 {
 		t.Errorf("got %d pulls, want 1", e.pulls)
@@ -60,19 +60,19 @@ func TestEnsureBuildsOnlyChangedImages(t *testing.T) {
 	// Another version of an agent's program is another image beside the pinned one.
 	ensure(Want{Agent: "codex", Version: "0.180.0"}, "codex run-codex")
 	if got, want := e.args[e.built[0]]["AGENT_PACKAGE"], "@openai/codex@0.180.0-linux-x64"; got != want {
-		t.Errorf("the package is %q, want %q", got, want)
+		t.Errorf("package: got %q, want %q", got, want)
 	}
 	ensure(Want{Agent: "codex"}, "codex run-codex")
 	// Agents of the user's own: npm packages are a layer, an image of a registry is pulled once.
 	ensure(Want{Agent: Tools, NPM: "a-linux-{arch}@1.2.3 b@1.0.0"}, "npm run-npm")
 	if got, want := e.args[e.built[0]]["AGENT_PACKAGE"], "a-linux-x64@1.2.3 b@1.0.0"; got != want {
-		t.Errorf("the packages are %q, want %q", got, want)
+		t.Errorf("packages: got %q, want %q", got, want)
 	}
 	ensure(Want{Agent: Tools, NPM: "a-linux-{arch}@1.2.3 b@1.0.0"}, "")
 	ensure(Want{Agent: "reg.example/agent:1"}, "image run-image")
 	ensure(Want{Agent: "reg.example/agent:1"}, "")
 	if e.pulls != 2 {
-		t.Errorf("pulled %d times, want a base and an agent's image", e.pulls)
+		t.Errorf("pulls: got %d, want 2, of a base and an agent's image", e.pulls)
 	}
 	e.images["reg.example/agent:1"]["digest"] = "another"
 	ensure(Want{Agent: "reg.example/agent:1"}, "image run-image")
@@ -81,7 +81,7 @@ func TestEnsureBuildsOnlyChangedImages(t *testing.T) {
 	one := toolchain.Set{Go: "1.26"}
 	ensure(Want{Agent: Tools, Toolchain: one}, "go-1.26.10 run-go-1.26.10")
 	if got := e.args[e.built[0]]; got["GOPROXY"] != "https://proxy.example" || got["GO_VERSION"] != "1.26.10" {
-		t.Errorf("got build arguments of Go %v", got)
+		t.Errorf("build arguments of Go: got %v, want GOPROXY=https://proxy.example and GO_VERSION=1.26.10", got)
 	}
 	ensure(Want{Agent: "gemini", Toolchain: one}, "gemini run-gemini")
 	ensure(Want{
@@ -103,7 +103,7 @@ func TestEnsureBuildsOnlyChangedImages(t *testing.T) {
 	ensure(Want{Agent: Tools, Toolchain: toolchain.Set{Node: "22"}}, "")
 	ensure(Want{Agent: Tools, Toolchain: toolchain.Set{Go: "1.26.1"}}, "go-1.26.1 run-go-1.26.1")
 	if got := e.args[e.built[0]]; got["GO_VERSION"] != "1.26.1" || got["GO_PIN"] != "1.26.10" {
-		t.Errorf("got build arguments of Go %v", got)
+		t.Errorf("build arguments of Go: got %v, want GO_VERSION=1.26.1 and GO_PIN=1.26.10", got)
 	}
 }
 
@@ -122,11 +122,13 @@ func TestServiceImageHasNoHelperOnTop(t *testing.T) {
 	write(t, file, "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nCMD [\"serve\"]\n")
 	ref, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: file, Service: true})
 	if err != nil || e.images[ref][LabelImage] != projectImage {
-		t.Errorf("got %s with labels %v, error %v", ref, e.images[ref], err)
+		t.Errorf("service's image: got %s with labels %v, error %v, want %s=%s",
+			ref, e.images[ref], err, LabelImage, projectImage)
 	}
 	other, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: file})
 	if err != nil || other == ref || e.images[other][LabelImage] != runPrefix+projectImage {
-		t.Errorf("got the app's image %s with labels %v, error %v", other, e.images[other], err)
+		t.Errorf("app's image: got %s with labels %v, error %v, want another image with %s=%s",
+			other, e.images[other], err, LabelImage, runPrefix+projectImage)
 	}
 }
 
@@ -154,7 +156,7 @@ func TestBaseIsPinnedAndFoundThroughItsChildren(t *testing.T) {
 	e.digest = "debian@sha256:def"
 	again, err = m.Ensure(t.Context(), Want{Agent: Tools})
 	if err != nil || again == ref {
-		t.Errorf("another base: got %s, error %v", again, err)
+		t.Errorf("another base: got %s, error %v, want another tag", again, err)
 	}
 }
 
@@ -164,10 +166,10 @@ func TestOfflineBuildsOnlyTheHelperLayer(t *testing.T) {
 	m.Offline = true
 	_, err := m.Ensure(t.Context(), Want{Agent: Tools})
 	if !errors.Is(err, sandbox.ErrNoImage) || !strings.Contains(err.Error(), "abl images load FILE") {
-		t.Errorf("offline and empty: got error %v", err)
+		t.Errorf("offline and empty: got error %v, want %v with %q", err, sandbox.ErrNoImage, "abl images load FILE")
 	}
 	if e.pulls != 0 || len(e.built) != 0 {
-		t.Errorf("offline: got %d pulls and built images %v", e.pulls, e.built)
+		t.Errorf("offline: got %d pulls and built images %v, want none", e.pulls, e.built)
 	}
 	m.Offline = false
 	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
@@ -176,13 +178,13 @@ func TestOfflineBuildsOnlyTheHelperLayer(t *testing.T) {
 	m.Offline = true
 	write(t, m.Env("ABL_HELPER"), string(append(staticELF("amd64", false), 7)))
 	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
-		t.Errorf("offline with the tools: got error %v", err)
+		t.Errorf("offline with the tools: got error %v, want none", err)
 	}
 	if _, err := m.Holder(t.Context()); err != nil {
-		t.Errorf("offline holder: got error %v", err)
+		t.Errorf("offline holder: got error %v, want none", err)
 	}
 	if _, err := m.Ensure(t.Context(), Want{Agent: "gemini"}); !errors.Is(err, sandbox.ErrNoImage) {
-		t.Errorf("offline without gemini: got error %v", err)
+		t.Errorf("offline without gemini: got error %v, want %v", err, sandbox.ErrNoImage)
 	}
 }
 
@@ -195,7 +197,7 @@ func TestNoRegistryAndNoBase(t *testing.T) {
 	}
 	for _, word := range []string{"abl images load FILE", "registry", "root", "no such host"} {
 		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%q does not contain %q", err, word)
+			t.Errorf("without a registry: got error %q, want one with %q", err, word)
 		}
 	}
 }
@@ -215,7 +217,7 @@ func TestStagesAreRemovedEvenWhenABuildFails(t *testing.T) {
 	var failed *BuildError
 	if !errors.As(err, &failed) || !errors.Is(err, sandbox.ErrNoImage) ||
 		!slices.Contains(failed.Lines, "npm error code E404") {
-		t.Fatalf("got error %v", err)
+		t.Fatalf("failed build: got error %v, want a *BuildError with the line %q", err, "npm error code E404")
 	}
 	left, _, err := e.ListImages(t.Context(), labelStage)
 	if err != nil || len(left) != 1 || left["sha256:live"] == nil {
@@ -230,7 +232,7 @@ func TestCancelledBuildIsNotAFailure(t *testing.T) {
 	e.fail = func(string, string) []string { cancel(); return []string{"half"} }
 	if _, err := m.Ensure(ctx, Want{Agent: Tools}); !errors.Is(err, context.Canceled) ||
 		errors.Is(err, sandbox.ErrNoImage) {
-		t.Errorf("cancelled build: got error %v", err)
+		t.Errorf("cancelled build: got error %v, want %v without %v", err, context.Canceled, sandbox.ErrNoImage)
 	}
 }
 
@@ -247,7 +249,7 @@ func TestHostNetworkIfTheBridgeCannotResolveNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(e.networks, ","); got != ",host,,host,none" {
-		t.Errorf("got networks %q", got)
+		t.Errorf("networks: got %q, want %q", got, ",host,,host,none")
 	}
 }
 
@@ -268,7 +270,8 @@ func TestOutputOfAProjectNeverGivesItTheHostNetwork(t *testing.T) {
 			e.networks, m.Host = nil, host
 			if _, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err == nil ||
 				strings.Join(e.networks, ",") != want {
-				t.Errorf("proxy %q, host network permitted %v: got networks %q, error %v", proxy, host, e.networks, err)
+				t.Errorf("proxy %q, host network permitted %v: got networks %q, error %v, want %q and an error",
+					proxy, host, e.networks, err, want)
 			}
 		}
 		e.fail = func(ref, _ string) []string {
@@ -280,7 +283,8 @@ func TestOutputOfAProjectNeverGivesItTheHostNetwork(t *testing.T) {
 		e.networks = nil
 		if _, err := m.Ensure(t.Context(), Want{Agent: Tools, Dockerfile: own}); err == nil ||
 			e.networks[len(e.networks)-1] != "none" {
-			t.Errorf("an image on a project's image: got networks %q, error %v", e.networks, err)
+			t.Errorf("an image on a project's image: got networks %q, error %v, want none as the last one and an error",
+				e.networks, err)
 		}
 	}
 }

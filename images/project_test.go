@@ -72,7 +72,7 @@ func TestProjectFolder(t *testing.T) {
 	}
 	if files["out"] != "-> /etc/passwd" || files["a.txt"] != "a.txt" ||
 		!strings.HasPrefix(files["Dockerfile"], "ARG ABL_IMAGE") {
-		t.Errorf("got context %q", files)
+		t.Errorf("context: got %q, want out as a link, a.txt, and builder.Dockerfile as Dockerfile", files)
 	}
 }
 
@@ -158,11 +158,11 @@ func FuzzCheckDockerfile(f *testing.F) {
 		if checkDockerfile(text) != nil {
 			return
 		}
-		if checkDockerfile("# first\n"+text+"\n# last\n") != nil {
-			t.Errorf("comments change the result for %q", text)
+		if err := checkDockerfile("# first\n" + text + "\n# last\n"); err != nil {
+			t.Errorf("%q with comments around it: got error %v, want none", text, err)
 		}
 		if checkDockerfile(text+"\nFROM debian\n") == nil {
-			t.Errorf("a last stage on another image was accepted: %q", text)
+			t.Errorf("%q with a last stage on another image: got no error, want one", text)
 		}
 	})
 }

@@ -43,12 +43,12 @@ func TestHashCoversEveryInput(t *testing.T) {
 			r := fresh()
 			change(&r)
 			if got := r.sealed("amd64"); got.inputs == want.inputs {
-				t.Errorf("%s changed, but the hash did not", name)
+				t.Errorf("hash after a change of %s: got %s as before, want another one", name, got.inputs)
 			}
 		})
 	}
 	if got := fresh().sealed("arm64"); got.inputs == want.inputs {
-		t.Error("the architecture changed, but the hash did not")
+		t.Errorf("hash on arm64: got %s as on amd64, want another one", got.inputs)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestRecipesOfEveryArchitecture(t *testing.T) {
 			}
 			top := c[len(c)-1]
 			if refs[top.ref] {
-				t.Errorf("%s on %s has the tag of another image: %s", agent, arch, top.ref)
+				t.Errorf("tag of %s on %s: got %s of another image, want its own", agent, arch, top.ref)
 			}
 			refs[top.ref] = true
 			for _, r := range c[1:] {
@@ -81,14 +81,15 @@ func TestRecipesOfEveryArchitecture(t *testing.T) {
 				}
 				if pack := r.args["AGENT_PACKAGE"]; pack != "" &&
 					(!strings.Contains(pack, Version(agent)) || strings.Contains(pack, "-linux-") && !strings.Contains(pack, "-linux-"+npm) || strings.Contains(pack, "{")) {
-					t.Errorf("%s on %s is built from %s", agent, arch, pack)
+					t.Errorf("package of %s on %s: got %s, want version %s for %s",
+						agent, arch, pack, Version(agent), npm)
 				}
 			}
 		}
 	}
 	if _, err := layersFor(seen{arch: "amd64"}, Want{Agent: "nobody"}); err == nil ||
 		!strings.Contains(err.Error(), "gemini, tools") {
-		t.Errorf("unknown agent: got error %v", err)
+		t.Errorf("unknown agent: got error %v, want one with %q", err, "gemini, tools")
 	}
 }
 
@@ -101,19 +102,19 @@ func checkEmbedded(t *testing.T, r recipe) {
 	t.Helper()
 	for _, f := range r.files {
 		if strings.Contains(string(f.data), "://") {
-			t.Errorf("%s: %s names a host", r.name, f.name)
+			t.Errorf("%s of %s: got a URL, want no host", f.name, r.name)
 		}
 		if word := oneMachine.FindString(string(f.data)); word != "" {
-			t.Errorf("%s: %s is only for %s", r.name, f.name, word)
+			t.Errorf("%s of %s: got the architecture %s, want none", f.name, r.name, word)
 		}
 		if f.name != dockerfileName {
 			continue
 		}
 		if err := checkDockerfile(string(f.data)); err != nil {
-			t.Errorf("%s: %v", r.name, err)
+			t.Errorf("Dockerfile of %s: got error %v, want none", r.name, err)
 		}
 		if r.stage && !strings.Contains(string(f.data), "LABEL "+labelStage+"=") {
-			t.Errorf("%s: the download stage has no label for its removal", r.name)
+			t.Errorf("download stage of %s: got no label %s, want one for its removal", r.name, labelStage)
 		}
 	}
 }

@@ -22,10 +22,10 @@ func TestSaveLoadRemove(t *testing.T) {
 	var file bytes.Buffer
 	if _, err := m.Save(t.Context(), &file); !errors.Is(err, sandbox.ErrNoImage) ||
 		!strings.Contains(err.Error(), "base, tools, gemini") {
-		t.Errorf("save without images: got error %v", err)
+		t.Errorf("save without images: got error %v, want %v with %q", err, sandbox.ErrNoImage, "base, tools, gemini")
 	}
 	if _, err := m.Load(t.Context(), strings.NewReader("abl/base:other")); !errors.Is(err, sandbox.ErrNoImage) {
-		t.Errorf("load of an unrelated file: got error %v", err)
+		t.Errorf("load of an unrelated file: got error %v, want %v", err, sandbox.ErrNoImage)
 	}
 	for _, w := range []Want{
 		{Agent: "gemini"},
@@ -42,7 +42,8 @@ func TestSaveLoadRemove(t *testing.T) {
 	}
 	saved, err := m.Save(t.Context(), &file)
 	if err != nil || names(saved) != "base tools go-1.26.10 python-3.13 codex gemini gemini" {
-		t.Errorf("got saved images %q, error %v", saved, err)
+		t.Errorf("saved images: got %q, error %v, want %q",
+			saved, err, "base tools go-1.26.10 python-3.13 codex gemini gemini")
 	}
 	some, err := m.Save(t.Context(), io.Discard, "tools")
 	if err != nil || names(some) != "tools" {
@@ -52,30 +53,33 @@ func TestSaveLoadRemove(t *testing.T) {
 	bare.images[some[0]] = e.images[some[0]]
 	other := &Maker{Engine: bare, Env: m.Env, Offline: true}
 	if _, err := other.Load(t.Context(), strings.NewReader(some[0])); err != nil {
-		t.Errorf("load of only the tools: got error %v", err)
+		t.Errorf("load of only the tools: got error %v, want none", err)
 	}
 	if _, err := other.Ensure(t.Context(), Want{Agent: Tools}); err != nil || names(bare.built) != "run-tools" {
 		t.Errorf("with only the tools: got built images %q, error %v, want run-tools", names(bare.built), err)
 	}
 	if _, err := m.Save(t.Context(), io.Discard, "claude"); !errors.Is(err, sandbox.ErrNoImage) ||
 		!strings.Contains(err.Error(), "claude: run `abl images build claude`") {
-		t.Errorf("save of an agent without an image: got error %v", err)
+		t.Errorf("save of an agent without an image: got error %v, want %v with the command to build it",
+			err, sandbox.ErrNoImage)
 	}
 	loaded, err := m.Load(t.Context(), &file)
 	if err != nil || !slices.Equal(loaded, saved) {
-		t.Errorf("got loaded images %q, error %v", loaded, err)
+		t.Errorf("loaded images: got %q, error %v, want %q", loaded, err, saved)
 	}
 	if gone, err := m.Remove(t.Context(), "codex", "claude", "go"); err != nil ||
 		names(gone) != "codex go-1.26.10 run-codex run-go-1.26.10" {
-		t.Errorf("of one agent: got removed images %q, error %v", names(gone), err)
+		t.Errorf("removed images of one agent and Go: got %q, error %v, want %q",
+			names(gone), err, "codex go-1.26.10 run-codex run-go-1.26.10")
 	}
 	e.images["sha256:left"] = map[string]string{LabelImage: "tools"}
 	gone, err := m.Remove(t.Context())
 	if err != nil || names(gone) != "base gemini gemini python-3.13 run-gemini run-gemini run-tools tools sha256" {
-		t.Errorf("got removed images %q, error %v", names(gone), err)
+		t.Errorf("removed images: got %q, error %v, want %q",
+			names(gone), err, "base gemini gemini python-3.13 run-gemini run-gemini run-tools tools sha256")
 	}
 	if len(e.images) != 0 {
-		t.Errorf("got remaining images %v", e.images)
+		t.Errorf("remaining images: got %v, want none", e.images)
 	}
 }
 
@@ -91,7 +95,7 @@ func TestStatus(t *testing.T) {
 		s := ""
 		for _, st := range all {
 			if st.Have != (st.Ref != "" && e.images[st.Ref] != nil) {
-				t.Errorf("%+v does not list the engine's images", st)
+				t.Errorf("status: got %+v, want Have %v as on the engine", st, !st.Have)
 			}
 			if st.Have {
 				s += st.Name + " "
@@ -100,19 +104,19 @@ func TestStatus(t *testing.T) {
 		return s
 	}
 	if got := line(); got != "" {
-		t.Errorf("empty engine: got %q", got)
+		t.Errorf("empty engine: got %q, want no image", got)
 	}
 	if _, err := m.Ensure(t.Context(), Want{Agent: Tools}); err != nil {
 		t.Fatal(err)
 	}
 	if got := line(); got != "base tools run-tools " {
-		t.Errorf("engine: got %q", got)
+		t.Errorf("engine with the tools: got %q, want %q", got, "base tools run-tools ")
 	}
 	if _, err := m.Gateway(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := line(); got != "base tools run-tools gateway " {
-		t.Errorf("engine: got %q", got)
+		t.Errorf("engine with the gateway: got %q, want %q", got, "base tools run-tools gateway ")
 	}
 	// Existing languages are listed, with the agents on them.
 	for _, w := range []Want{
@@ -124,16 +128,18 @@ func TestStatus(t *testing.T) {
 		}
 	}
 	if got := line(); got != "base tools go-1.26.10 codex run-tools run-go-1.26.10 run-codex gateway " {
-		t.Errorf("engine: got %q", got)
+		t.Errorf("engine with Go: got %q, want %q",
+			got, "base tools go-1.26.10 codex run-tools run-go-1.26.10 run-codex gateway ")
 	}
 	m.Env = also(m.Env, "ABL_HELPER", "/nowhere")
 	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 9 {
-		t.Errorf("without a helper: got %v, error %v", all, err)
+		t.Errorf("without a helper: got %v, error %v, want 9 images and %v", all, err, ErrHelper)
 	}
 	m.Env = also(m.Env, "ABL_GATEWAY", "/nowhere")
 	if all, err := m.Status(t.Context()); !errors.Is(err, ErrHelper) || len(all) != 8 ||
 		!strings.Contains(err.Error(), "ABL_GATEWAY") {
-		t.Errorf("without any program: got %v, error %v", all, err)
+		t.Errorf("without any program: got %v, error %v, want 8 images and %v that names ABL_GATEWAY",
+			all, err, ErrHelper)
 	}
 }
 

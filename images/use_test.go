@@ -33,7 +33,7 @@ func TestPrune(t *testing.T) {
 	}
 	kept := ensure(Want{Agent: "codex", Version: "0.180.0"})
 	if len(used) != 4 || used[3] != kept {
-		t.Errorf("used %v, want the image %s and all below it", used, kept)
+		t.Errorf("used images: got %v, want four with %s as the last one", used, kept)
 	}
 	note(project, now)
 	lost := []string{ensure(Want{Agent: "codex", Version: "0.179.0"})}
@@ -52,16 +52,16 @@ func TestPrune(t *testing.T) {
 	}
 	for _, ref := range lost {
 		if e.images[ref] != nil || !strings.Contains(strings.Join(removed, " "), ref) {
-			t.Errorf("%s is still there, removed %v", ref, removed)
+			t.Errorf("image %s: got labels %v on the engine, removed %v, want it removed", ref, e.images[ref], removed)
 		}
 	}
 	for _, ref := range []string{kept, current} {
 		if e.images[ref] == nil {
-			t.Errorf("%s is removed", ref)
+			t.Errorf("image %s: got it removed, want it on the engine", ref)
 		}
 	}
 	if again, err := m.Prune(t.Context(), inUse); err != nil || len(again) > 0 {
-		t.Errorf("the second time removed %v (%v)", again, err)
+		t.Errorf("second prune: got %v removed, error %v, want none", again, err)
 	}
 	if err := os.WriteFile(filepath.Join(state, useFolder, "x.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

@@ -59,15 +59,17 @@ func TestAppUp(t *testing.T) {
 			s := newStage(t, c.app, c.says)
 			up, err := s.app.Up(t.Context(), "k", "")
 			if err != nil || up.Failed != c.failed || up.URL != c.url || up.Broker != "http://app:7070" || len(up.Token) < 26 {
-				t.Errorf("got %+v, %v", up, err)
+				t.Errorf("app: got %+v, error %v, want failure %q, URL %q, broker http://app:7070 and a token",
+					up, err, c.failed, c.url)
 			}
 			if got := s.Kinds(); got != c.events {
-				t.Errorf("events %s", got)
+				t.Errorf("events: got %s, want %s", got, c.events)
 			}
 			s.Engine.Forget()
 			again, err := s.app.Up(t.Context(), "k", "")
 			if err != nil || again != up || strings.Contains(s.Engine.Journal(), "Start") {
-				t.Errorf("again: %+v, %v\n%s", again, err, s.Engine.Journal())
+				t.Errorf("second time: got %+v, error %v, want %+v without a start; calls:\n%s",
+					again, err, up, s.Engine.Journal())
 			}
 			rolestest.Must(t, s.app.Down(t.Context(), "k"))
 			rolestest.Must(t, s.app.Down(t.Context(), "k"))
@@ -91,13 +93,13 @@ func TestServiceHasTheAppsDeadline(t *testing.T) {
 		app, _ := s.Engine.Box(s.app.box())
 		end := app.Labels[sandbox.LabelDeadline]
 		if !box.Below || box.Reach.Join != holder.Name || holder.Labels[sandbox.LabelDeadline] != end || holder.Argv[2] != end {
-			t.Errorf("the app ends at %s; service %+v below %+v", end, box, holder)
+			t.Errorf("service: got %+v, its holder %+v, want it below the holder, which ends at %s", box, holder, end)
 		}
 		until = append(until, end)
 		s.app.Life += time.Hour
 	}
 	if until[0] == until[1] {
-		t.Errorf("the second app ends with the first: %v", until)
+		t.Errorf("deadline of the second app: got %s as of the first, want another one", until[1])
 	}
 }
 
@@ -114,12 +116,13 @@ func TestAppToken(t *testing.T) {
 	other, err := s.app.Up(t.Context(), "l", "")
 	rolestest.Must(t, err)
 	if first.Token != second.Token || other.Token == first.Token {
-		t.Errorf("tokens %q, %q, %q", first.Token, second.Token, other.Token)
+		t.Errorf("tokens: got %q, %q, %q, want the first two equal and the third different",
+			first.Token, second.Token, other.Token)
 	}
 	var spec helper.BrokerSpec
 	data, err := os.ReadFile(filepath.Join(s.Project.Call("l"), "app", "in", "broker.json"))
 	if err != nil || json.Unmarshal(data, &spec) != nil || spec.Deadline <= time.Now().Unix() {
-		t.Errorf("orders %s, %v", data, err)
+		t.Errorf("broker.json: got %s, error %v, want a deadline in the future", data, err)
 	}
 }
 
@@ -156,11 +159,12 @@ func TestAppFails(t *testing.T) {
 	s := newStage(t, rolestest.Web, "")
 	s.Engine.Sync = true
 	if _, err := s.app.Up(t.Context(), "k", ""); err == nil || !strings.Contains(err.Error(), "ended with exit code 3 before it reported anything") {
-		t.Errorf("an app that ends at once: %v", err)
+		t.Errorf("app that ends immediately: got error %v, want one with %q",
+			err, "ended with exit code 3 before it reported anything")
 	}
 	s = newStage(t, rolestest.Web, `{"event":"failed","name":"db","detail":"no answer on port 5432"}`)
 	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, boundary.ErrService) {
-		t.Errorf("a service that fails: %v", err)
+		t.Errorf("service that fails: got error %v, want %v", err, boundary.ErrService)
 	}
 	for _, method := range []string{"Create", "Start", "EnsureVolume"} {
 		t.Run(method, func(t *testing.T) {
@@ -172,10 +176,10 @@ func TestAppFails(t *testing.T) {
 					continue // there are two
 				}
 				if !errors.Is(err, sandbox.ErrUnreachable) {
-					t.Errorf("%s %d: %v", method, nth, err)
+					t.Errorf("%s %d: got error %v, want %v", method, nth, err, sandbox.ErrUnreachable)
 				}
 				if up, err := s.app.Up(t.Context(), "k", ""); err != nil || up.URL == "" {
-					t.Errorf("after %s %d failed: %v", method, nth, err)
+					t.Errorf("start after %s %d failed: got %+v, error %v, want a URL", method, nth, up, err)
 				}
 			}
 		})
@@ -189,11 +193,12 @@ func TestAppCancelled(t *testing.T) {
 	broker := s.Engine.Scripts["abl-id-app"]
 	s.Engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit { cancel(); return broker(b) }
 	if _, err := s.app.Up(ctx, "k", ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("while it waits: %v", err)
+		t.Errorf("cancelled while it waits: got error %v, want %v", err, context.Canceled)
 	}
 	s = newStage(t, rolestest.Web, `{"event":"ready"}`)
 	if _, err := s.app.Up(rolestest.Cancelled(t), "k", ""); !errors.Is(err, context.Canceled) || strings.Contains(s.Engine.Journal(), "Create") {
-		t.Errorf("before it begins: %v\n%s", err, s.Engine.Journal())
+		t.Errorf("cancelled before it begins: got error %v, want %v and no container; calls:\n%s",
+			err, context.Canceled, s.Engine.Journal())
 	}
 }
 
@@ -205,12 +210,13 @@ func TestAppGetsACopy(t *testing.T) {
 	rolestest.Must(t, err)
 	exported, err := os.ReadFile(s.app.Project.Cache("trees", "t1", "a"))
 	if err != nil || string(exported) != "text of the commit" || !strings.Contains(s.Engine.Journal(), "CopyIn ") {
-		t.Errorf("exported %q, %v, want the text of the commit\n%s", exported, err, s.Engine.Journal())
+		t.Errorf("exported file: got %q, error %v, want the text of the commit and a copy; calls:\n%s",
+			exported, err, s.Engine.Journal())
 	}
 	b, _ := s.Engine.Box(s.app.box())
 	for _, m := range b.Mounts {
 		if m.Source == s.Project.Src {
-			t.Error("the app sees the source itself")
+			t.Errorf("mounts of the app: got %+v, want none of the source itself", m)
 		}
 	}
 	rolestest.Must(t, s.app.Down(t.Context(), "k"))
@@ -272,13 +278,14 @@ func TestAppIsKeptSafe(t *testing.T) {
 	s.app.Safe = rolestest.Hiding()
 	up, err := s.app.Up(t.Context(), "k", "")
 	if err != nil || up.Failed != `said [secret …11]\x1b[2J abl: passed` {
-		t.Errorf("got %q, %v", up.Failed, err)
+		t.Errorf("failure of the app: got %q, error %v, want %q",
+			up.Failed, err, `said [secret …11]\x1b[2J abl: passed`)
 	}
 	rolestest.Write(t, filepath.Join(s.app.dir("k"), "app.log"), "log "+rolestest.Key+rolestest.Evil)
 	rolestest.Must(t, s.app.Down(t.Context(), "k"))
 	rolestest.Spotless(t, s.app.Project.Root)
 	if log, err := os.ReadFile(filepath.Join(s.app.dir("k"), "app.log")); err != nil || !strings.HasPrefix(string(log), "log [secret …11]") {
-		t.Errorf("the log is %q, %v", log, err)
+		t.Errorf("app.log: got %q, error %v, want %q at its start", log, err, "log [secret …11]")
 	}
 	rolestest.Must(t, s.app.Down(t.Context(), "none"))
 }
@@ -291,12 +298,12 @@ func TestProofOfTheApp(t *testing.T) {
 	}
 	rec := roles.Record{Dir: s.app.Project.Call("k")}
 	if b, ok, err := rec.App().Boundary(); err != nil || !ok || b.Inside.Err() != nil || b.Made.Err() != nil {
-		t.Errorf("kept is %+v, %v", b, err)
+		t.Errorf("proof of the app: got %+v, present %v, error %v, want one without a failed check", b, ok, err)
 	}
 	s = newStage(t, rolestest.Web, `{"event":"ready"}`)
 	s.Engine.Opening = func(sandbox.Box) string { return `{"probe_error":"no"}` + "\n" }
 	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, sandbox.ErrUnproven) {
-		t.Errorf("a probe that could not look: %v", err)
+		t.Errorf("probe that fails: got error %v, want %v", err, sandbox.ErrUnproven)
 	}
 	for kind, name := range map[string]string{"holder": "abl-id-holder-app", "service": "abl-id-svc-db", "helper": "abl-id-app-fill", "app": "box is"} {
 		s = newStage(t, rolestest.Web, `{"event":"ready"}`)
@@ -310,7 +317,7 @@ func TestProofOfTheApp(t *testing.T) {
 		}}
 		s.app.Engine = another
 		if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), name) {
-			t.Errorf("another %s: %v", kind, err)
+			t.Errorf("%s with another limit: got error %v, want %v with %q", kind, err, sandbox.ErrUnproven, name)
 		}
 	}
 }

@@ -63,18 +63,19 @@ func TestBuildsWithoutANetwork(t *testing.T) {
 	var out, voice strings.Builder
 	end, err := b.Run(t.Context(), Build{Key: "build-1", Limit: time.Hour, Stdout: &out, Stderr: &voice})
 	if err != nil || end.Exit != 3 || end.Late || out.String() != "out\n" || voice.Len() > 0 {
-		t.Errorf("%+v, %v, %q %q", end, err, out.String(), voice.String())
+		t.Errorf("build: got %+v, error %v, stdout %q, stderr %q, want exit code 3, stdout %q and no stderr",
+			end, err, out.String(), voice.String(), "out\n")
 	}
 	const env = "HOME=/home/agent USER=agent LOGNAME=agent LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1"
 	if box.Reach.Join != "" || len(box.Reach.Endpoints) > 0 || strings.Join(box.Env, " ") != env {
-		t.Errorf("the box is %+v", box)
+		t.Errorf("container: got %+v, want no network and the environment %s", box, env)
 	}
 	proof, ok, err := roles.Record{Dir: b.Project.Call("build-1")}.Boundary()
 	if err != nil || !ok || proof.Made.Err() != nil || proof.Inside.Err() != nil || proof.Failed != "" {
-		t.Errorf("the proof is %+v, %t, %v", proof, ok, err)
+		t.Errorf("proof: got %+v, present %t, error %v, want one without a failed check", proof, ok, err)
 	}
 	if left := e.Left(); len(left) > 0 {
-		t.Errorf("left on the engine: %q", left)
+		t.Errorf("objects left on the engine: got %q, want none", left)
 	}
 }
 
@@ -86,16 +87,17 @@ func TestBuildsThroughAGate(t *testing.T) {
 	b.Gate, b.Files = gate, map[string][]byte{"ca.pem": []byte("c")}
 	end, err := b.Run(t.Context(), Build{Key: "build-1", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard})
 	if err != nil || len(end.Notes) != 1 || strings.Join(gate.said, ", ") != "open build-1, close build-1" {
-		t.Errorf("%+v, %v, %q", end, err, gate.said)
+		t.Errorf("build: got %+v, error %v, gate calls %q, want one note and the gate opened and closed",
+			end, err, gate.said)
 	}
 	if box.Reach.Join != "abl-id-holder-builder" || box.Reach.Through[0].Network != "abl-id-net-builder" || !slices.Contains(box.Env, "HTTPS_PROXY=x") {
-		t.Errorf("the box is %+v", box)
+		t.Errorf("container: got %+v, want the Builder's network and HTTPS_PROXY=x", box)
 	}
 	if data, err := os.ReadFile(sandboxtest.Host(box, helper.In) + "/ca.pem"); err != nil || string(data) != "c" {
-		t.Errorf("ca.pem: %q, %v", data, err)
+		t.Errorf("ca.pem: got %q, error %v, want %q", data, err, "c")
 	}
 	if left := strings.Join(e.Left(), " "); left != "abl-id-holder-builder abl-id-listener abl-id-net-builder" {
-		t.Errorf("left on the engine: %q", left) // for the next build
+		t.Errorf("objects left on the engine: got %q, want those of the Builder's network for the next build", left)
 	}
 }
 
@@ -108,7 +110,7 @@ func TestBuildsThatFail(t *testing.T) {
 			b, e := yard(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
 			e.Fail(method, 1, lost)
 			if _, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, lost) {
-				t.Error(err)
+				t.Errorf("%s failed: got error %v, want %v", method, err, lost)
 			}
 			if left := e.Left(); len(left) > 0 {
 				t.Errorf("got %q on the engine, want no object", left)
@@ -118,10 +120,10 @@ func TestBuildsThatFail(t *testing.T) {
 	b, e := yard(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
 	e.Opening = func(sandbox.Box) string { return "no proof\n" }
 	if _, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, sandbox.ErrUnproven) {
-		t.Errorf("unproven: %v", err)
+		t.Errorf("unproven: got error %v, want %v", err, sandbox.ErrUnproven)
 	}
 	if left := e.Left(); len(left) > 0 {
-		t.Errorf("unproven: left on the engine: %q", left)
+		t.Errorf("unproven: got %q on the engine, want no object", left)
 	}
 }
 
@@ -132,10 +134,10 @@ func TestBuildsEnd(t *testing.T) {
 	defer close(hang)
 	end, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Millisecond, Stdout: io.Discard, Stderr: io.Discard})
 	if err != nil || !end.Late {
-		t.Errorf("%+v, %v", end, err)
+		t.Errorf("build at its limit: got %+v, error %v, want a late one", end, err)
 	}
 	if _, err := b.Run(rolestest.Cancelled(t), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled: got error %v, want %v", err, context.Canceled)
 	}
 }
 

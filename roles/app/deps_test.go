@@ -100,7 +100,7 @@ func TestDependenciesAreCached(t *testing.T) {
 			k.source()
 			c.change(k)
 			if k.source(); k.ran != c.want {
-				t.Errorf("app.prepare ran %d times, want %d", k.ran, c.want)
+				t.Errorf("runs of app.prepare: got %d, want %d", k.ran, c.want)
 			}
 		})
 	}
@@ -171,7 +171,7 @@ func TestDependenciesDoNotChangeTheCommit(t *testing.T) {
 				}
 			}
 			if entries, err := os.ReadDir(k.app.Project.Cache("deps")); k.ran != 2 || err != nil || len(entries) > 0 {
-				t.Errorf("ran %d times and kept %v, %v, want twice and nothing", k.ran, entries, err)
+				t.Errorf("runs and cached directories: got %d, %v, error %v, want 2 and none", k.ran, entries, err)
 			}
 		})
 	}
@@ -184,7 +184,7 @@ func outside(t *testing.T) string {
 	rolestest.Write(t, filepath.Join(dir, "util.js"), "outside")
 	t.Cleanup(func() {
 		if got, err := os.ReadFile(filepath.Join(dir, "util.js")); err != nil || string(got) != "outside" {
-			t.Errorf("the file outside is %q, %v, want that it is untouched", got, err)
+			t.Errorf("file outside: got %q, error %v, want %q", got, err, "outside")
 		}
 	})
 	return dir
@@ -206,11 +206,11 @@ func TestDependenciesAreDisarmed(t *testing.T) {
 	}
 	tool, err := os.Stat(filepath.Join(dirs[1], "node_modules/tool"))
 	if err != nil || tool.Mode() != 0o755 {
-		t.Errorf("the tool is %v, %v, want mode 0755", tool, err)
+		t.Errorf("tool: got %v, error %v, want mode 0755", tool, err)
 	}
 	for _, name := range []string{"node_modules/pipe", ".git"} {
 		if _, err := os.Lstat(filepath.Join(dirs[1], name)); err == nil {
-			t.Errorf("%s is there, want it removed", name)
+			t.Errorf("%s in the dependencies: got it, want it removed", name)
 		}
 	}
 }
@@ -224,7 +224,7 @@ func TestDependenciesCancelled(t *testing.T) {
 		t.Error("got no error, want that it was cancelled")
 	}
 	if entries, _ := os.ReadDir(k.app.Project.Cache("deps")); len(entries) > 0 {
-		t.Errorf("kept %v, want nothing", entries)
+		t.Errorf("cached directories: got %v, want none", entries)
 	}
 }
 
@@ -256,13 +256,13 @@ func TestBuildIsCached(t *testing.T) {
 		}
 	}
 	if k.ran != 2 || builds != 1 {
-		t.Errorf("ran %d commands, %d of them app.build, want 2 and 1", k.ran, builds)
+		t.Errorf("runs: got %d commands, %d of them app.build, want 2 and 1", k.ran, builds)
 	}
 	rolestest.Write(t, filepath.Join(k.src, "server.mjs"), "x")
 	k.commit()
 	k.source()
 	if k.ran != 3 || builds != 2 {
-		t.Errorf("after a commit: ran %d commands, %d of them app.build, want 3 and 2", k.ran, builds)
+		t.Errorf("runs after a commit: got %d commands, %d of them app.build, want 3 and 2", k.ran, builds)
 	}
 }
 
@@ -288,7 +288,7 @@ func TestBuildFails(t *testing.T) {
 				t.Errorf("got %q, %v, want %q", failed, err, c.want)
 			}
 			if entries, _ := os.ReadDir(k.app.Project.Cache("builds")); len(entries) > 0 {
-				t.Errorf("kept %v, want nothing", entries)
+				t.Errorf("cached directories: got %v, want none", entries)
 			}
 		})
 	}

@@ -28,7 +28,7 @@ func TestEndsOf(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p := state.NewProject(t.TempDir(), "src", "tests")
 			if ends, err := EndsOf(p, "k"); err != nil || len(ends.Broke)+len(ends.Other) > 0 {
-				t.Errorf("of a call without an app: %v, %v", ends, err)
+				t.Errorf("ends of a call without an app: got %v, error %v, want none", ends, err)
 			}
 			dir := filepath.Join(p.Call("k"), "app")
 			rolestest.Must(t, os.MkdirAll(dir, 0o755))
@@ -36,7 +36,7 @@ func TestEndsOf(t *testing.T) {
 			ends, err := EndsOf(p, "k")
 			rolestest.Must(t, err)
 			if broke, other := strings.Join(ends.Broke, "; "), strings.Join(ends.Other, "; "); broke != c.broke || other != c.other {
-				t.Errorf("broke %q, other %q", broke, other)
+				t.Errorf("ends: got broke %q, other %q, want %q, %q", broke, other, c.broke, c.other)
 			}
 		})
 	}

@@ -81,7 +81,7 @@ func (k *kitchen) prepare(want string) {
 	k.Helper()
 	failed, err := k.app.Prepared(k.Context(), "p1-build-1.1")
 	if err != nil || failed != want {
-		k.Errorf("it failed as %q, %v, want %q", failed, err, want)
+		k.Errorf("failure of app.prepare: got %q, error %v, want %q", failed, err, want)
 	}
 	k.WantLeft()
 }
@@ -112,7 +112,7 @@ func TestPrepareOnce(t *testing.T) {
 			c.change(k)
 			k.prepare("")
 			if again := k.ran == 2; k.ran > 2 || again != c.again {
-				t.Errorf("it was run %d times", k.ran)
+				t.Errorf("runs of app.prepare: got %d, want a second one: %v", k.ran, c.again)
 			}
 		})
 	}
@@ -133,12 +133,12 @@ func TestPrepareMissesAFolderThatIgnoresItself(t *testing.T) {
 			k.prepare("")
 			k.prepare("")
 			if k.ran != 1 {
-				t.Errorf("it was run %d times with the folder there, want once", k.ran)
+				t.Errorf("runs of app.prepare with the folder: got %d, want 1", k.ran)
 			}
 			rolestest.Must(t, os.RemoveAll(filepath.Join(k.src, ".venv")))
 			k.prepare("")
 			if k.ran != 2 {
-				t.Errorf("it was run %d times, want again for the folder that is gone", k.ran)
+				t.Errorf("runs of app.prepare without the folder: got %d, want 2", k.ran)
 			}
 		})
 	}
@@ -153,17 +153,17 @@ func TestPrepareBox(t *testing.T) {
 		mounts = append(mounts, m.Target)
 	}
 	if got := strings.Join(mounts, " "); got != "/workspace/src /workspace/src/.git /abl/in /abl/out/stdout /abl/out/stderr" || !k.box.Mounts[1].ReadOnly {
-		t.Errorf("it sees %s", got)
+		t.Errorf("mounts: got %+v, want the source, a read-only .git and the files of the call", k.box.Mounts)
 	}
 	if k.box.Reach.Join != "" || len(k.box.Reach.Endpoints) > 0 || strings.HasPrefix(k.box.User, "0:") || k.box.Image != "i" || !slices.Contains(k.box.Env, "A=1") {
-		t.Errorf("the box is %+v", k.box)
+		t.Errorf("container: got %+v, want no network, no root user, image i and A=1", k.box)
 	}
 	proof, ok, err := roles.Record{Dir: k.app.Project.Call("prepare")}.Boundary()
 	if err != nil || !ok || proof.Made.Err() != nil || proof.Inside.Err() != nil {
-		t.Errorf("the proof is %+v, %t, %v", proof, ok, err)
+		t.Errorf("proof: got %+v, present %t, error %v, want one without a failed check", proof, ok, err)
 	}
 	if got := k.Kinds(); got != "preparing prepared" {
-		t.Errorf("events %s", got)
+		t.Errorf("events: got %s, want preparing prepared", got)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestPrepareByAManifest(t *testing.T) {
 		}
 	}
 	if k.ran != 1 {
-		t.Errorf("app.prepare ran %d times, want once", k.ran)
+		t.Errorf("runs of app.prepare: got %d, want 1", k.ran)
 	}
 	if got := strings.Join(PreparedFolders(k.app.Project), " "); got != "node_modules" {
 		t.Errorf("folders that app.prepare made: got %q, want node_modules", got)
@@ -200,13 +200,14 @@ func TestPrepareThroughAGate(t *testing.T) {
 	k, gate := newKitchen(t), &gated{}
 	k.app.Prepare.Gate, k.app.Prepare.Files = gate, map[string][]byte{"ca.pem": []byte("c")}
 	if failed, err := k.app.Prepared(t.Context(), "p1-build-1.1"); err != nil || failed != "" {
-		t.Errorf("%q, %v", failed, err)
+		t.Errorf("app.prepare: got failure %q, error %v, want none", failed, err)
 	}
 	if k.box.Reach.Join != "abl-id-holder-builder" || !slices.Contains(k.box.Env, "HTTPS_PROXY=x") || strings.Join(gate.said, ", ") != "open prepare, close prepare" {
-		t.Errorf("the box is %+v, the gate %q", k.box, gate.said)
+		t.Errorf("container: got %+v, gate calls %q, want the Builder's network, HTTPS_PROXY=x, open and close",
+			k.box, gate.said)
 	}
 	if got := k.Kinds(); got != "preparing prepared note" {
-		t.Errorf("events %s", got)
+		t.Errorf("events: got %s, want preparing prepared note", got)
 	}
 	k.WantLeft("abl-id-holder-builder", "abl-id-listener", "abl-id-net-builder")
 }
@@ -250,10 +251,11 @@ func TestPrepareFails(t *testing.T) {
 			k.prepare(c.want)
 			k.prepare(c.want)
 			if is, err := k.app.Prepare.Source.(*git.Repo).Differs(t.Context(), ""); k.ran != 2 || err != nil || len(is) > 0 || len(was) != 2 {
-				t.Errorf("it was run %d times and changed %q, %v", k.ran, is, err)
+				t.Errorf("app.prepare: got %d runs, changes %q of %q, error %v, want 2 runs, no change and 2 files",
+					k.ran, is, was, err)
 			}
 			if is, err := os.Lstat(file(k, "package-lock.json")); err != nil || int(is.Sys().(*syscall.Stat_t).Uid) != k.app.UID && strings.Contains(c.want, "package-lock") {
-				t.Errorf("the file that was put back is %+v, %v", is, err)
+				t.Errorf("restored file: got %+v, error %v, want one of user %d", is, err, k.app.UID)
 			}
 		})
 	}
@@ -283,7 +285,7 @@ func TestPrepareBeforeTheFirstCommit(t *testing.T) {
 	is, err := repo.Tree(t.Context())
 	rolestest.Must(t, err)
 	if !maps.Equal(was, is) {
-		t.Errorf("the source is %q, want %q", is, was)
+		t.Errorf("source: got %q, want %q", is, was)
 	}
 }
 
@@ -294,16 +296,16 @@ func TestPrepareBeforeTheApp(t *testing.T) {
 	k.does = func(string) sandbox.Exit { return sandbox.Exit{Code: 1} }
 	up, err := k.app.Up(t.Context(), "k", "")
 	if err != nil || up.Failed != "app.prepare ended with exit code 1" {
-		t.Errorf("%+v, %v", up, err)
+		t.Errorf("app: got %+v, error %v, want failure %q", up, err, "app.prepare ended with exit code 1")
 	}
 	rolestest.Must(t, k.app.Down(t.Context(), "k"))
 	k.WantLeft()
 	k.does = func(string) sandbox.Exit { return sandbox.Exit{} }
 	if up, err = k.app.Up(t.Context(), "k", ""); err != nil || up.Failed != "" {
-		t.Errorf("%+v, %v", up, err)
+		t.Errorf("app: got %+v, error %v, want no failure", up, err)
 	}
 	if got := k.Kinds(); got != "preparing prepared app_failed preparing prepared app_start app_ready" {
-		t.Errorf("events %s", got)
+		t.Errorf("events: got %s, want preparing prepared app_failed preparing prepared app_start app_ready", got)
 	}
 }
 
@@ -314,10 +316,10 @@ func TestPrepareWithoutALockFile(t *testing.T) {
 	rolestest.Must(t, os.Remove(filepath.Join(k.src, "package-lock.json")))
 	k.prepare("")
 	if k.ran != 0 {
-		t.Error("it was run before there was anything to bring")
+		t.Errorf("runs of app.prepare without a lock file: got %d, want 0", k.ran)
 	}
 	if _, err := k.app.Up(t.Context(), "k", ""); err != nil || k.ran != 1 {
-		t.Errorf("it was run %d times, %v", k.ran, err)
+		t.Errorf("runs of app.prepare for an app: got %d, error %v, want 1", k.ran, err)
 	}
 }
 
@@ -330,18 +332,18 @@ func TestPrepareLosesTheEngine(t *testing.T) {
 			k := newKitchen(t)
 			k.Engine.Fail(method, 1, lost)
 			if _, err := k.app.Prepared(t.Context(), "k"); !errors.Is(err, lost) {
-				t.Error(err)
+				t.Errorf("%s failed: got error %v, want %v", method, err, lost)
 			}
 			k.WantLeft()
 			k.prepare("")
 			if k.ran == 0 {
-				t.Error("it counts as prepared")
+				t.Errorf("runs of app.prepare after %s failed: got 0, want at least 1", method)
 			}
 		})
 	}
 	k := newKitchen(t)
 	if _, err := k.app.Prepared(rolestest.Cancelled(t), "k"); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled: got error %v, want %v", err, context.Canceled)
 	}
 	k.WantLeft()
 }
@@ -365,7 +367,8 @@ func TestPrepareOutgrows(t *testing.T) {
 	}
 	failed, err := k.app.Prepared(t.Context(), "k")
 	if err != nil || !strings.HasPrefix(failed, "app.prepare was stopped: its workspace grew by ") {
-		t.Errorf("%q, %v", failed, err)
+		t.Errorf("app.prepare: got failure %q, error %v, want one that starts with %q",
+			failed, err, "app.prepare was stopped: its workspace grew by ")
 	}
 }
 
@@ -382,7 +385,7 @@ func TestPrepareOutgrowsAtOnce(t *testing.T) {
 		}
 		failed, err := k.app.Prepared(t.Context(), "k")
 		if err != nil || !strings.HasPrefix(failed, want) || want == "" && failed != "" {
-			t.Errorf("%d bytes at once: %q, %v; want %q", size, failed, err, want)
+			t.Errorf("%d bytes in one file: got failure %q, error %v, want %q", size, failed, err, want)
 		}
 	}
 }
@@ -396,14 +399,14 @@ func TestDamagedPreparation(t *testing.T) {
 	rolestest.Write(t, filepath.Join(p.Logs(), preparing), "{")
 	_, err := Unfinished(t.Context(), p, nil, false)
 	if _, damaged := errors.AsType[*roles.Damaged](err); !damaged {
-		t.Errorf("it gives %v, want a *Damaged", err)
+		t.Errorf("damaged record: got error %v, want a *Damaged", err)
 	}
 	for range 2 {
 		if differ, err := Unfinished(t.Context(), p, nil, true); err != nil || differ != nil {
-			t.Errorf("with --take-mine it gives %v, %v", differ, err)
+			t.Errorf("damaged record with --take-mine: got %v, error %v, want none", differ, err)
 		}
 	}
 	if data, err := os.ReadFile(filepath.Join(p.Logs(), preparing+".damaged")); err != nil || string(data) != "{" {
-		t.Errorf("kept is %q, %v", data, err)
+		t.Errorf("backup of the damaged record: got %q, error %v, want %q", data, err, "{")
 	}
 }

@@ -25,7 +25,7 @@ func TestInputFollowsNoLink(t *testing.T) {
 			}
 			rolestest.Must(t, create(path))
 			if got, err := os.ReadFile(outside); string(got) != "kept" || err != nil {
-				t.Errorf("the file behind the link holds %q, %v, want kept", got, err)
+				t.Errorf("file behind the link: got %q, error %v, want %q", got, err, "kept")
 			}
 		})
 	}

@@ -33,26 +33,27 @@ func TestInside(t *testing.T) {
 	}
 	spec.Net = Net(&HostServer{Listening: helper.Listening{Word: "w", TCP: "1", UDP: "2", Hosts: []string{"10.0.0.1", "fe80::1%eth0"}}}, true)
 	if spec.Env["KEY"] != helper.Digest("secret") || spec.Env["PATH"] != helper.Digest("/bin") || spec.Env["HOSTNAME"] != "" || strings.Contains(fmt.Sprint(spec), "secret") {
-		t.Errorf("environment %v", spec.Env)
+		t.Errorf("environment: got %v, want digests of KEY and PATH, no HOSTNAME and no secret", spec.Env)
 	}
 	if got := fmt.Sprint(spec.Folders); got != "map[/abl/in:[a] /abl/out:[stdout] /workspace:[specs src]]" {
-		t.Errorf("folders %s", got)
+		t.Errorf("folders: got %s, want map[/abl/in:[a] /abl/out:[stdout] /workspace:[specs src]]", got)
 	}
 	if got := fmt.Sprint(spec.Sealed); got != "[/ /abl/bin /workspace /abl/out /workspace/src/.git /workspace/specs]" {
-		t.Errorf("sealed %s", got)
+		t.Errorf("sealed: got %s, want %s",
+			got, "[/ /abl/bin /workspace /abl/out /workspace/src/.git /workspace/specs]")
 	}
 	if got := fmt.Sprint(spec.Absent); got != "[/workspace/tests /p/.env]" {
-		t.Errorf("absent %s", got)
+		t.Errorf("absent: got %s, want [/workspace/tests /p/.env]", got)
 	}
 	if m := spec.Mounts; len(m) != 7 || m[0].Inode == 0 || m[4].Inode != 0 || !m[5].Memory || m[5].Exec || !m[6].Exec {
-		t.Errorf("mounts %+v", m)
+		t.Errorf("mounts: got %+v, want 7, with inodes except for volumes, and only the last one executable", m)
 	}
 	if n := spec.Net; fmt.Sprint(n.TCP, n.UDP) != "[10.0.0.1:1 [fe80::1%eth0]:1] [10.0.0.1:2 [fe80::1%eth0]:2]" || !n.Weak || Net(nil, false).Port != "" {
-		t.Errorf("network %+v", n)
+		t.Errorf("network: got %+v, want both hosts by TCP and UDP, and weak", n)
 	}
 	box.Mounts[0].Source = dir + "/gone"
 	if err := Identify(&spec, box.Mounts); err == nil || !strings.Contains(err.Error(), "gone") {
-		t.Errorf("a source that is gone: %v", err)
+		t.Errorf("missing source: got error %v, want one with %q", err, "gone")
 	}
 }
 
@@ -62,7 +63,7 @@ func TestMissing(t *testing.T) {
 	all := Missing(spec, nil)
 	for _, name := range []string{"mount /m inside", "identity of /m", "all in /f", "writing in /s", "name n", "peer p", "the host by tcp", "environment inside"} {
 		if !slices.Contains(all, name) {
-			t.Errorf("%q is not asked for", name)
+			t.Errorf("missing checks: got %q, want %q in them", all, name)
 		}
 	}
 	var whole sandbox.Proof
@@ -70,7 +71,7 @@ func TestMissing(t *testing.T) {
 		whole = append(whole, sandbox.Check{Name: name})
 	}
 	if left := Missing(spec, whole); len(left) > 0 {
-		t.Errorf("still missing: %q", left)
+		t.Errorf("missing checks of a complete report: got %q, want none", left)
 	}
 }
 

@@ -39,7 +39,8 @@ func TestReach(t *testing.T) {
 		for _, egress := range []string{"", "mine"} {
 			s := &Boxes{ID: "id", Gated: c.gated, Egress: egress, Port: c.port, Services: c.services}
 			if got := rolestest.ShowReach(s.Reach(c.place)); got != c.want {
-				t.Errorf("%s, gated %v, port %d, services %t: %s, want %s", c.place, c.gated != nil, c.port, c.services, got, c.want)
+				t.Errorf("%s, gated %v, port %d, services %t: got %s, want %s",
+					c.place, c.gated != nil, c.port, c.services, got, c.want)
 			}
 		}
 	}
@@ -59,10 +60,10 @@ func TestHolder(t *testing.T) {
 	const name = "abl-id-holder-builder"
 	b, _ := e.Box(name)
 	if b.User != toolUser || b.Labels[sandbox.LabelKind] != "holder" {
-		t.Errorf("box %+v", b)
+		t.Errorf("holder: got %+v, want user %s and kind holder", b, toolUser)
 	}
 	if got := strings.Join(b.Argv[1:], " "); got != "--deadline "+b.Labels[sandbox.LabelDeadline]+" --seal "+toolUser || !b.Seals {
-		t.Errorf("it is started with %s", got)
+		t.Errorf("arguments of the holder: got %s, seals %v, want its deadline and --seal %s", got, b.Seals, toolUser)
 	}
 	// A second abl uses the one that runs and replaces one that does not.
 	for _, c := range []struct{ before, want string }{
@@ -95,7 +96,7 @@ func TestHolder(t *testing.T) {
 	}
 	e.Forget()
 	if err := first.Holder(t.Context(), PlaceBuilder); err != nil || e.Journal() != "Status "+name+"\n" {
-		t.Errorf("asked again: %v, %s", err, e.Journal())
+		t.Errorf("second request: got error %v, calls %q, want only Status", err, e.Journal())
 	}
 }
 
@@ -109,12 +110,12 @@ func TestHolderLives(t *testing.T) {
 	b, _ := e.Box(name)
 	until, err := strconv.ParseInt(b.Labels[sandbox.LabelDeadline], 10, 64)
 	if left := time.Until(time.Unix(until, 0)); err != nil || left > time.Hour || left < 50*time.Minute {
-		t.Errorf("it lives for %s, %v", left, err)
+		t.Errorf("time left: got %s, error %v, want 50 to 60 minutes", left, err)
 	}
 	rolestest.Must(t, e.Kill(t.Context(), name))
 	e.Forget()
 	if err := s.Holder(t.Context(), PlaceApp); err != nil || !strings.Contains(e.Journal(), "Start") {
-		t.Errorf("after its end: %v, %s", err, e.Journal())
+		t.Errorf("holder after its end: got error %v, calls %q, want a Start", err, e.Journal())
 	}
 }
 
@@ -126,16 +127,16 @@ func TestHolderFails(t *testing.T) {
 			e.Fail(method, 1, away)
 			s := &Boxes{Engine: e, ID: "id", Helper: "holder"}
 			if err := s.Holder(t.Context(), PlaceApp); !errors.Is(err, sandbox.ErrUnreachable) {
-				t.Error(err)
+				t.Errorf("%s failed: got error %v, want %v", method, err, sandbox.ErrUnreachable)
 			}
 			if err := s.Holder(t.Context(), PlaceApp); err != nil {
-				t.Errorf("after %s failed: %v", method, err)
+				t.Errorf("after %s failed: got error %v, want none", method, err)
 			}
 		})
 	}
 	e := &sandboxtest.Engine{}
 	if err := (&Boxes{Engine: e, ID: "id", Helper: "holder"}).Holder(rolestest.Cancelled(t), PlaceApp); !errors.Is(err, context.Canceled) || len(e.Left()) > 0 {
-		t.Errorf("cancelled: %v, left %v", err, e.Left())
+		t.Errorf("cancelled: got error %v, left %v, want %v and none left", err, e.Left(), context.Canceled)
 	}
 }
 

@@ -33,7 +33,7 @@ func onEngine(t *testing.T) Prober {
 		for _, kind := range [][]string{{"ps", "-aq"}, {"network", "ls", "-q"}} {
 			out, err := exec.Command("docker", append(kind, "--filter", "name=abl-"+p.ID)...).CombinedOutput()
 			if err != nil || len(out) > 0 {
-				t.Errorf("the engine still holds %s, %v", out, err)
+				t.Errorf("objects left on the engine: got %s, error %v, want none", out, err)
 			}
 		}
 	})
@@ -61,12 +61,12 @@ func TestEngineKeepsNetworksApart(t *testing.T) {
 	for _, name := range []string{"peer peer:9000", "peer 127.0.0.1:53", "resolver inside", "name example.com", "the host by tcp", "the host by udp", "IPv6 addresses", "datagrams beyond its networks", "next hops that answer", "datagrams that arrived", "control"} {
 		c, ok := proof.Get(name)
 		if !ok {
-			t.Errorf("%q was not looked at", name)
+			t.Errorf("check %q: got none, want one", name)
 		}
 		t.Logf("%s: %s, wanted %s", c.Name, c.Got, c.Want)
 	}
 	if c, _ := proof.Get("control"); c.Got != "it does" {
-		t.Errorf("silence says nothing here: an ordinary network %s", c.Got)
+		t.Errorf("host from an ordinary network: got %q, want %q, else silence proves nothing", c.Got, "it does")
 	}
 }
 
@@ -82,14 +82,14 @@ func TestProbeFindsAnOpenNetwork(t *testing.T) {
 	for _, name := range []string{"the host by tcp", "the host by udp", "datagrams that arrived"} {
 		t.Run(name, func(t *testing.T) {
 			if c, ok := proof.Get(name); !ok || c.OK {
-				t.Errorf("%s of an open network: %+v", name, c)
+				t.Errorf("check %q of an open network: got %+v, want it to fail", name, c)
 			}
 		})
 	}
 	if c, _ := proof.Get("the host by tcp"); !strings.Contains(c.Got, "said the word") {
-		t.Errorf("by tcp: %+v", c)
+		t.Errorf("host by TCP: got %+v, want %q in it", c, "said the word")
 	}
 	if c, _ := proof.Get("peer peer:9000"); !c.OK {
-		t.Errorf("the peer: %+v", c)
+		t.Errorf("peer: got %+v, want it to pass", c)
 	}
 }

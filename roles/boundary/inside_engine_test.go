@@ -143,7 +143,7 @@ func (l *look) run(name, from string, to ...string) sandbox.Proof {
 	line, _, _ := strings.Cut(string(out), "\n")
 	var found helper.Probed
 	if jerr := json.Unmarshal([]byte(line), &found); jerr != nil || len(found.Proof) == 0 {
-		l.Fatalf("%s: %v: %q, %v", name, err, out, found.Error)
+		l.Fatalf("%s: got output %q, error %v, probe error %v, want a proof", name, out, err, found.Error)
 	}
 	text, err := os.ReadFile(filepath.Join(l.dir, "stdout"))
 	if err != nil {
@@ -159,13 +159,14 @@ func TestProbeFindsWeakerSettings(t *testing.T) {
 	lab.Long(t)
 	l := newLook(t)
 	if p := l.run("as meant", ""); p.Err() != nil || l.agent != "ran\n" {
-		t.Fatalf("as meant: %v, the agent said %q", p.Err(), l.agent)
+		t.Fatalf("as meant: got error %v, agent output %q, want no error and %q", p.Err(), l.agent, "ran\n")
 	}
 	if c := l.server.Arrived(t.Context()); !c.OK {
-		t.Errorf("as meant: %s datagrams came to this machine", c.Got)
+		t.Errorf("datagrams to this machine as meant: got %s, want 0", c.Got)
 	}
 	if p := l.run("open", "--network", "--network=container:abl-"+l.ID+"-open"); p.Err() == nil || l.server.Arrived(t.Context()).OK {
-		t.Errorf("a network that is not closed lets no datagram out, so that it is closed shows nothing: %v", p.Failed())
+		t.Errorf("open network: got failed checks %v, want some and a datagram, else the closed one proves nothing",
+			p.Failed())
 	}
 	wide := "abl-" + l.ID + "-wide"
 	if out, err := exec.Command("docker", "network", "create", "--internal", "--label=abl.project="+l.ID, wide).CombinedOutput(); err != nil {
@@ -214,7 +215,7 @@ func TestProbeFindsWeakerSettings(t *testing.T) {
 				}
 			}
 			if l.agent != "" {
-				t.Error("the agent was started")
+				t.Errorf("agent's output: got %q, want none before a failed proof", l.agent)
 			}
 		})
 	}

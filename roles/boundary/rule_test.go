@@ -158,11 +158,11 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 	right, ok := w.made(t, func(*wrong, *sandbox.Box) {})
 	err := right.before(t.Context())
 	if err != nil || !ok {
-		t.Fatalf("the right intent is refused: %v", err)
+		t.Fatalf("right intent: got created %v, error %v, want true and none", ok, err)
 	}
 	rolestest.Must(t, w.engine.Start(t.Context(), right.Box.Name))
 	if err := right.ReadProof(t.Context(), true); err != nil {
-		t.Fatalf("the right box is refused from inside: %v", err)
+		t.Fatalf("right intent from inside: got error %v, want none", err)
 	}
 	w.refusesAnotherVolume(t)
 	for name, c := range wrongs {
@@ -170,10 +170,10 @@ func TestWrongIntentsAreRefused(t *testing.T) {
 		if made {
 			err := p.before(t.Context())
 			if !errors.Is(err, sandbox.ErrUnproven) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: got error %v, want %v", name, err, sandbox.ErrUnproven)
 			}
 		} else if p.Rule.Check(p.Box).Err() == nil && !p.Box.Seals {
-			t.Errorf("%s: only the adapter refuses it", name)
+			t.Errorf("%s: got a refusal by the adapter, want one by the rule too", name)
 		}
 		if c.inside != "" {
 			w.seen(t, name, c.inside, p)
@@ -194,7 +194,8 @@ func (w *wrong) refusesAnotherVolume(t *testing.T) {
 	rolestest.Must(t, err)
 	p := Launcher{Boxes: w.Boxes, Project: w.Project, Dir: dir, Box: box, Rule: ReplayRule(w.Project, w.ID, dir, "r", PlaceVerifier, true)}
 	if err := p.before(t.Context()); !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), "mount /workspace is") {
-		t.Errorf("a replay with the app's volume: %v", err)
+		t.Errorf("replay with the app's volume: got error %v, want %v with %q",
+			err, sandbox.ErrUnproven, "mount /workspace is")
 	}
 	rolestest.Must(t, w.engine.Remove(t.Context(), box.Name))
 }
@@ -275,16 +276,17 @@ func (w *wrong) seen(t *testing.T, name, check string, p Launcher) {
 	t.Helper()
 	proof, err := w.engine.Prove(t.Context(), p.Box)
 	if err = errors.Join(err, proof.Err()); err != nil {
-		t.Errorf("%s: the engine has another box than was meant: %v", name, err)
+		t.Errorf("%s: got error %v for the container as created, want none", name, err)
 	}
 	st, err := w.engine.Status(t.Context(), p.Box.Name)
 	rolestest.Must(t, errors.Join(err, os.RemoveAll(filepath.Join(p.Dir, "boundary.json")), p.writeProbeSpec(st.Env), w.engine.Start(t.Context(), p.Box.Name)))
 	if err := p.ReadProof(t.Context(), true); !errors.Is(err, sandbox.ErrUnproven) {
-		t.Errorf("%s: nothing is found from inside: %v", name, err)
+		t.Errorf("%s: got error %v from inside, want %v", name, err, sandbox.ErrUnproven)
 	}
 	b, _, err := roles.Record{Dir: p.Dir}.Boundary()
 	if c, ok := b.Inside.Get(check); err != nil || !ok || c.OK {
-		t.Errorf("%s: %q holds inside: %+v, %v; found is %+v", name, check, c, err, b.Inside.Failed())
+		t.Errorf("%s: got check %q inside %+v, error %v, want it to fail; failed checks: %+v",
+			name, check, c, err, b.Inside.Failed())
 	}
 }
 

@@ -152,7 +152,7 @@ func TestBadLine(t *testing.T) {
 					t.Fatalf("got %v, want that it is asked for again", err)
 				}
 				if _, open := <-b.asked; open {
-					t.Error("the fault befell nothing")
+					t.Error("requests with the fault: got none, want one")
 				}
 			})
 		}

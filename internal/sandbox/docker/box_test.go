@@ -25,7 +25,7 @@ func TestCommandNotFound(t *testing.T) {
 	box := l.box("a")
 	box.Argv = []string{"/missing"}
 	if exit, log := l.run(box); exit != (sandbox.Exit{Code: 127}) || !strings.Contains(log, "/missing") {
-		t.Errorf("ended with %+v after %q", exit, log)
+		t.Errorf("missing command: got %+v and log %q, want exit code 127 and %q in the log", exit, log, "/missing")
 	}
 }
 
@@ -39,14 +39,14 @@ func TestFailedStart(t *testing.T) {
 	_, err = l.Create(t.Context(), box)
 	l.must(err)
 	if err := l.Start(t.Context(), box.Name); err == nil || strings.Contains(err.Error(), "\n") {
-		t.Errorf("joining a box that has ended gives %v", err)
+		t.Errorf("start joined to an ended container: got error %v, want one of a single line", err)
 	}
 	got, err := l.Status(t.Context(), box.Name)
 	if l.must(err); got.State != sandbox.Created || got.ExitCode == 0 || got.Error == "" {
-		t.Errorf("status %+v", got)
+		t.Errorf("status: got %+v, want state %s with an exit code and an error", got, sandbox.Created)
 	}
 	if _, err := l.Wait(t.Context(), box.Name); err == nil || !strings.Contains(err.Error(), got.Error) {
-		t.Errorf("waiting for it gives %v", err)
+		t.Errorf("wait for a container that never started: got error %v, want one with %q", err, got.Error)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestMemoryKillOfAChild(t *testing.T) {
 	box := l.box("a", "hog-child")
 	box.Limits.Memory = 64 << 20
 	if exit, log := l.run(box); !exit.OOMKilled || exit.Code != 0 {
-		t.Errorf("ended with %+v\n%s", exit, log)
+		t.Errorf("exit: got %+v, want code 0 and OOMKilled true; log:\n%s", exit, log)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestStopOfProgramThatIgnoresSIGTERM(t *testing.T) {
 	exit, err := l.Wait(t.Context(), name)
 	l.must(err)
 	if exit != (sandbox.Exit{Code: 137}) {
-		t.Errorf("ended with %+v", exit)
+		t.Errorf("exit: got %+v, want code 137", exit)
 	}
 }
 
@@ -92,10 +92,10 @@ func TestMissingMountSource(t *testing.T) {
 	box := l.box("a", "exit", "0")
 	box.Mounts = []sandbox.Mount{{What: sandbox.Specs, Source: gone, Target: "/specs"}}
 	if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), gone) {
-		t.Errorf("creating it gives %v", err)
+		t.Errorf("mount of a missing directory: got error %v, want one with %q", err, gone)
 	}
 	if _, err := os.Lstat(gone); err == nil {
-		t.Error("the engine made the directory")
+		t.Errorf("missing directory %s: got it created by the engine, want none", gone)
 	}
 }
 
@@ -108,17 +108,17 @@ func TestCallOutKeepsItsInode(t *testing.T) {
 	box := l.box("a", "append", "/abl/out/stdout", "after", "--", "try-write", "/abl/out/other")
 	box.Mounts = []sandbox.Mount{{What: sandbox.CallOut, Source: out, Target: "/abl/out/stdout"}}
 	if log := l.good(box); !strings.Contains(log, "read-only file system") {
-		t.Errorf("a file beside it: %s", log)
+		t.Errorf("log of a write next to stdout: got %q, want %q in it", log, "read-only file system")
 	}
 	text, err := io.ReadAll(f)
 	l.must(err)
 	if string(text) != "before after" {
-		t.Errorf("the descriptor reads %q", text)
+		t.Errorf("text from the open descriptor: got %q, want %q", text, "before after")
 	}
 	box = l.box("b", "remove", "/abl/out/stdout")
 	box.Mounts = []sandbox.Mount{{What: sandbox.CallOut, Source: out, Target: "/abl/out/stdout"}}
 	if exit, log := l.run(box); exit.Code == 0 {
-		t.Errorf("the file was taken away: %s", log)
+		t.Errorf("removal of a mounted file: got exit code 0 and log %q, want another code", log)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestRoleMounts(t *testing.T) {
 		"write /new: open /new: read-only file system\n" +
 		"code"
 	if log := l.good(box); log != want {
-		t.Errorf("the box found\n%s\nwant\n%s", log, want)
+		t.Errorf("log of the writes: got\n%s\nwant\n%s", log, want)
 	}
 }
 
@@ -151,7 +151,8 @@ func TestLogsOfBothStreams(t *testing.T) {
 	line := strings.Repeat("x", 20<<10) // longer than one record of the engine's log
 	log := l.good(l.box("a", "repeat", line, "20", "--", "warn", "oops"))
 	if !strings.Contains(log, "oops") || strings.Count(log, line+"\n") != 20 {
-		t.Errorf("the log has %d bytes", len(log))
+		t.Errorf("log of both streams: got %d bytes with %d long lines, want 20 long lines and %q",
+			len(log), strings.Count(log, line+"\n"), "oops")
 	}
 }
 
@@ -165,14 +166,14 @@ func TestCopyIn(t *testing.T) {
 	l.must(err)
 	l.must(l.CopyIn(t.Context(), box.Name, "/scratch", copyOf(tarOf("note", []byte("brought")))))
 	if err := l.CopyIn(t.Context(), box.Name, "/", copyOf(tarOf("note", nil))); err == nil {
-		t.Error("the read-only root took a file")
+		t.Error("copy to the read-only root: got no error, want one")
 	}
 	l.must(l.Start(t.Context(), box.Name))
 	if _, err := l.Wait(t.Context(), box.Name); err != nil {
 		t.Fatal(err)
 	}
 	if log, err := l.Logs(t.Context(), box.Name, 100); err != nil || string(log) != "brought" {
-		t.Errorf("the box read %q, %v", log, err)
+		t.Errorf("file in the container: got %q, error %v, want %q", log, err, "brought")
 	}
 }
 
@@ -203,7 +204,7 @@ func TestCopyInOfHostileTrees(t *testing.T) {
 	_, err = l.Wait(t.Context(), box.Name)
 	l.must(err)
 	if log, err := l.Logs(t.Context(), box.Name, 1<<10); err != nil || !strings.Contains(string(log), "localhost") {
-		t.Errorf("the box read %q behind the link, %v", log, err)
+		t.Errorf("file behind the link: got %q, error %v, want %q in it", log, err, "localhost")
 	}
 }
 
@@ -219,7 +220,7 @@ func TestAttach(t *testing.T) {
 	})
 	l.must(err)
 	if exit != 9 || !strings.Contains(out.String(), `got "bye"`) {
-		t.Errorf("ended with %d after %q", exit, out.String())
+		t.Errorf("attached program: got exit code %d and output %q, want 9 and %q", exit, out.String(), `got "bye"`)
 	}
 }
 
@@ -239,7 +240,7 @@ func TestAttachGivesUp(t *testing.T) {
 	}()
 	_, err = l.Attach(ctx, box.Name, sandbox.Terminal{In: in, Out: io.Discard, Size: func() (int, int) { return 0, 0 }})
 	if err == nil || ctx.Err() == nil {
-		t.Errorf("attach ended with %v", err)
+		t.Errorf("cancelled attach: got error %v, context %v, want an error after the cancellation", err, ctx.Err())
 	}
 }
 
@@ -257,7 +258,7 @@ func TestSeenFromInside(t *testing.T) {
 		"Max core file size        0 ", "Max file size             1048576 ", "Max open files            512 ",
 	} {
 		if !strings.Contains(log, want) {
-			t.Errorf("not seen from inside: %q\n%s", want, log)
+			t.Errorf("seen from inside: got\n%s\nwant %q in it", log, want)
 		}
 	}
 }
@@ -269,7 +270,7 @@ func TestLooseBox(t *testing.T) {
 	log := l.good(box)
 	for _, want := range []string{"Uid:\t0\t", "CapEff:\t00000000000000cb", "NoNewPrivs:\t1", "Seccomp:\t2", "text"} {
 		if !strings.Contains(log, want) {
-			t.Errorf("not seen from inside: %q\n%s", want, log)
+			t.Errorf("seen from inside: got\n%s\nwant %q in it", log, want)
 		}
 	}
 }
@@ -303,12 +304,12 @@ func TestLooseBoxTakesItsVolumesAlong(t *testing.T) {
 			_, err = l.Wait(t.Context(), box.Name)
 			l.must(err)
 			if log, err := l.Logs(t.Context(), box.Name, 1<<10); err != nil || string(log) != "new" {
-				t.Errorf("it finds %q, %v", log, err)
+				t.Errorf("seed in the volume: got %q, error %v, want %q", log, err, "new")
 			}
 			made, err := l.api.ContainerInspect(t.Context(), box.Name)
 			l.must(err)
 			if len(made.Mounts) != 1 || made.Mounts[0].Name == "" {
-				t.Fatalf("its volumes are %+v", made.Mounts)
+				t.Fatalf("volumes of the container: got %+v, want one with a name", made.Mounts)
 			}
 			if ends == "removed" {
 				l.must(l.Remove(t.Context(), box.Name))
@@ -334,7 +335,7 @@ func TestLooseBoxEndsWithItsHolder(t *testing.T) {
 	}
 	l.must(l.Stop(t.Context(), holder.Name, 0))
 	if exit, err := l.Wait(t.Context(), box.Name); err != nil || exit.Code != 137 {
-		t.Errorf("it ends with %+v, %v", exit, err)
+		t.Errorf("end with the holder: got %+v, error %v, want exit code 137", exit, err)
 	}
 }
 
@@ -359,7 +360,7 @@ func TestBenchmarkOfRealBoxes(t *testing.T) {
 		l.must(err)
 		for check, holds := range cis(got) {
 			if !holds {
-				t.Errorf("box %q: %s", box.Name, check)
+				t.Errorf("check %q of container %q: got false, want true", check, box.Name)
 			}
 		}
 	}

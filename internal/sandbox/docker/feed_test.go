@@ -24,22 +24,22 @@ func TestFeedLeavesStandardInputOpen(t *testing.T) {
 		t.Error(err)
 	}
 	if err := l.Feed(t.Context(), name, []byte("late\n")); err == nil || !strings.Contains(err.Error(), "not running") {
-		t.Errorf("writing to one that has ended: %v", err)
+		t.Errorf("feed of an ended container: got error %v, want one with %q", err, "not running")
 	}
 	all, err := l.api.ContainerInspect(t.Context(), name)
 	l.must(err)
 	if text, _ := json.Marshal(all); strings.Contains(string(text), secret) {
-		t.Errorf("inspect shows what was written: %s", text)
+		t.Errorf("inspect: got %s, want it without the written text", text)
 	}
 	if logs, err := l.Logs(t.Context(), name, 1<<20); err != nil || strings.Contains(string(logs), "late") {
-		t.Errorf("%v: %s", err, logs)
+		t.Errorf("log: got %q, error %v, want it without the late line", logs, err)
 	}
 }
 
 func TestFeedIsRefused(t *testing.T) {
 	l := newLab(t)
 	if err := l.Feed(t.Context(), "abl-none", nil); !errors.Is(err, sandbox.ErrNotFound) {
-		t.Errorf("a box that is not there: %v", err)
+		t.Errorf("feed of a missing container: got error %v, want %v", err, sandbox.ErrNotFound)
 	}
 }
 
@@ -57,6 +57,6 @@ func TestHostAddress(t *testing.T) {
 	box := l.box("a", "dial", net.JoinHostPort(addr.String(), port))
 	box.Reach.Endpoints = []sandbox.Endpoint{{Network: outer}}
 	if log := l.good(box); !strings.Contains(log, word) {
-		t.Errorf("this machine does not answer at %v: %s", addr, log)
+		t.Errorf("reply of this machine at %v: got %q, want %q in it", addr, log, word)
 	}
 }

@@ -63,13 +63,15 @@ func TestKillingIsNarrow(t *testing.T) {
 	box.Config.Labels = map[string]string{sandbox.LabelProject: "p"}
 	c, h := killing("image", box)
 	if !slices.Equal(h.CapAdd, []string{"KILL"}) || !slices.Equal(h.CapDrop, []string{"ALL"}) || h.PidMode != "host" || c.User != root {
-		t.Errorf("capabilities %v of %v, processes %q, user %q", h.CapAdd, h.CapDrop, h.PidMode, c.User)
+		t.Errorf("killer: got capabilities %v of %v, processes %q, user %q, want [KILL] of [ALL], host, %q",
+			h.CapAdd, h.CapDrop, h.PidMode, c.User, root)
 	}
 	if len(h.Mounts) > 0 || h.NetworkMode != network.NetworkNone || h.Privileged || !h.ReadonlyRootfs || h.IpcMode != "private" ||
 		!slices.Contains(h.SecurityOpt, "seccomp="+filter()) || !slices.Contains(h.SecurityOpt, "no-new-privileges:true") {
-		t.Errorf("it has more than it needs: %+v", h)
+		t.Errorf("killer: got %+v, want no mount, network or privilege, private IPC, a read-only root and the filter",
+			h)
 	}
 	if c.Labels[sandbox.LabelProject] != "p" || c.Labels[sandbox.LabelKind] == "" {
-		t.Errorf("a sweep does not find it: labels %v", c.Labels)
+		t.Errorf("labels of the killer: got %v, want project p and a kind, so that a sweep finds it", c.Labels)
 	}
 }

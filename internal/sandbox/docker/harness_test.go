@@ -149,7 +149,8 @@ func newLab(t testing.TB) *lab {
 		networks, err := l.api.NetworkList(ctx, network.ListOptions{Filters: of})
 		boxes, berr := l.api.ContainerList(ctx, container.ListOptions{All: true, Filters: of})
 		if err := errors.Join(err, berr); err != nil || len(networks)+len(boxes) > 0 {
-			t.Errorf("%d networks and %d containers are left after the sweep, want 0: %v", len(networks), len(boxes), err)
+			t.Errorf("after the sweep: got %d networks and %d containers, error %v, want 0",
+				len(networks), len(boxes), err)
 		}
 	})
 	return l
@@ -207,7 +208,7 @@ func (l *lab) good(b sandbox.Box) string {
 	l.Helper()
 	exit, log := l.run(b)
 	if exit.Code != 0 {
-		l.Fatalf("box %q ended with %+v:\n%s", b.Name, exit, log)
+		l.Fatalf("container %q: got %+v, want exit code 0; log:\n%s", b.Name, exit, log)
 	}
 	return log
 }

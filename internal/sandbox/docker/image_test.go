@@ -42,12 +42,12 @@ func TestFollow(t *testing.T) {
 				t.Errorf("got lines %q, closed %t, want %q, closed", got, b.closed, c.lines)
 			}
 			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-				t.Errorf("error %v, want %q", err, c.err)
+				t.Errorf("stream: got error %v, want %q", err, c.err)
 			}
 		})
 	}
 	if err := follow(&body{Reader: strings.NewReader(`{"stream":"a\n"}`)}, nil); err != nil {
-		t.Errorf("nobody listens: %v", err)
+		t.Errorf("stream without a listener: got error %v, want none", err)
 	}
 }
 
@@ -58,7 +58,8 @@ func TestFollowBoundsALineWithoutEnd(t *testing.T) {
 		longest, all = max(longest, len(line)), all+len(line)
 	})
 	if err != nil || longest > longLine+1000 || all != 500*1000 {
-		t.Errorf("longest %d, %d in all, %v", longest, all, err)
+		t.Errorf("lines: got %d bytes in the longest, %d in all, error %v, want at most %d and exactly %d",
+			longest, all, err, longLine+1000, 500*1000)
 	}
 }
 
@@ -79,11 +80,11 @@ func FuzzFollow(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		err := follow(&body{Reader: bytes.NewReader(in)}, func(line string) {
 			if line == "" {
-				t.Error("an empty line was handed on")
+				t.Errorf("lines of %q: got an empty one, want none", in)
 			}
 		})
 		if bytes.Contains(in, []byte(`"error":"x"`)) && len(in) == len(`{"error":"x"}`) && err == nil {
-			t.Error("an error was lost")
+			t.Errorf("stream %q: got no error, want one", in)
 		}
 	})
 }
@@ -119,15 +120,15 @@ func TestEngineImages(t *testing.T) {
 	err = e.Build(ctx, oneFile(t, "Dockerfile", "ARG ABL_IMAGE\nFROM ${ABL_IMAGE}\nARG WORD\nLABEL "+label+"=${WORD}\n"),
 		sandbox.ImageBuild{Ref: built, Args: map[string]string{"ABL_IMAGE": base, "WORD": "built"}}, func(line string) { lines = append(lines, line) })
 	if err != nil || !slices.Contains(lines, "Step 1/4 : ARG ABL_IMAGE") {
-		t.Fatalf("%v, build said %q", err, lines)
+		t.Fatalf("build: got error %v and lines %q, want no error and %q", err, lines, "Step 1/4 : ARG ABL_IMAGE")
 	}
 	found, _, err := e.ListImages(ctx, label)
 	if err != nil || len(found) != 2 || found[base][label] != "first" || found[built][label] != "built" {
-		t.Errorf("list: %v, %v", found, err)
+		t.Errorf("labels of the images: got %v, error %v, want first of %s and built of %s", found, err, base, built)
 	}
 	id, ok, err := e.ImageID(ctx, built)
 	if err != nil || !ok {
-		t.Fatalf("no id: %v, %v", ok, err)
+		t.Fatalf("ID of %s: got %q, found %v, error %v, want one", built, id, ok, err)
 	}
 	var file bytes.Buffer
 	if err := e.SaveImages(ctx, &file, []string{base, built}); err != nil {
@@ -139,15 +140,15 @@ func TestEngineImages(t *testing.T) {
 		}
 	}
 	if _, ok, err := e.ImageID(ctx, built); ok || err != nil {
-		t.Errorf("removed, and yet there: %v, %v", ok, err)
+		t.Errorf("removed image %s: got found %v, error %v, want false and none", built, ok, err)
 	}
 	loaded, err := e.LoadImages(ctx, &file)
 	slices.Sort(loaded)
 	if err != nil || !slices.Equal(loaded, []string{base, built}) {
-		t.Errorf("loaded %q, %v", loaded, err)
+		t.Errorf("loaded images: got %q, error %v, want %q", loaded, err, []string{base, built})
 	}
 	if again, ok, err := e.ImageID(ctx, built); again != id || !ok || err != nil {
-		t.Errorf("loaded as %s, %v, want %s", again, err, id)
+		t.Errorf("ID of the loaded image: got %s, found %v, error %v, want %s", again, ok, err, id)
 	}
 }
 
@@ -156,12 +157,12 @@ func TestEngineImageFailures(t *testing.T) {
 	ctx := t.Context()
 	err := e.Build(ctx, oneFile(t, "Dockerfile", "FROM scratch\nCOPY away /\n"), sandbox.ImageBuild{Ref: "abl-test-docker/never:1"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "away") {
-		t.Errorf("build of a missing file: %v", err)
+		t.Errorf("build with a missing file: got error %v, want one with %q", err, "away")
 	}
 	if _, err := e.LoadImages(ctx, strings.NewReader("no archive")); err == nil {
-		t.Error("loaded what is no archive")
+		t.Error("load of an invalid archive: got no error, want one")
 	}
 	if err := e.SaveImages(ctx, io.Discard, []string{"abl-test-docker/never:1"}); err == nil {
-		t.Error("saved what is not there")
+		t.Error("save of a missing image: got no error, want one")
 	}
 }

@@ -75,7 +75,7 @@ func TestLogin(t *testing.T) {
 				case c.want == "":
 					checkError(t, built, err, "")
 				case err == nil:
-					t.Errorf("built %s without credentials", built)
+					t.Errorf("build of %s without credentials: got no error, want one", built)
 				}
 				_ = e.RemoveImage(t.Context(), built)
 				_ = e.RemoveImage(t.Context(), from)
@@ -110,16 +110,16 @@ func TestBuildKitLines(t *testing.T) {
 	const top = "ARG PROBE\nFROM ${PROBE}\nARG TARGETARCH\nLABEL abl.arch=${TARGETARCH}\nCOPY --chmod=0700 Dockerfile /x\n"
 	lines, err := build(top)
 	if err != nil || !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "Step 2/2 : COPY --chmod=0700") }) {
-		t.Errorf("%v, build said %q", err, lines)
+		t.Errorf("build: got error %v and lines %q, want no error and %q", err, lines, "Step 2/2 : COPY --chmod=0700")
 	}
 	found, _, err := e.ListImages(t.Context(), "abl.arch")
 	if err != nil || found[built]["abl.arch"] == "" {
-		t.Errorf("labels: %v, %v; want TARGETARCH", found[built], err)
+		t.Errorf("labels of %s: got %v, error %v, want TARGETARCH in abl.arch", built, found[built], err)
 	}
 	lines, err = build(top + "RUN [\"/probe\", \"no-such-act\", \"" + mark + "\"]\n")
 	last := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "Step 3/3 : RUN") })
 	if err == nil || last < 0 {
-		t.Errorf("%v, build said %q; want an error and the step that failed", err, lines)
+		t.Errorf("build: got error %v and lines %q, want an error and the step that failed", err, lines)
 	}
 }
 

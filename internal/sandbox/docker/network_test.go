@@ -76,17 +76,17 @@ func TestIsolatedNetworkReachesAPeerAndNotTheHost(t *testing.T) {
 	box.Reach.Endpoints = []sandbox.Endpoint{{Network: inner}}
 	log := l.good(box)
 	if !strings.Contains(log, `app:9000 said "peer's word"`) {
-		t.Errorf("the peer is out of reach:\n%s", log)
+		t.Errorf("dial to the peer: got\n%s\nwant %q in it", log, `app:9000 said "peer's word"`)
 	}
 	if strings.Contains(log, word) {
-		t.Errorf("the host is in reach:\n%s", log)
+		t.Errorf("dial to the host: got\n%s\nwant it without %q", log, word)
 	}
 
 	// The same question from an ordinary bridge, so that silence above means isolation.
 	control := l.box("control", append([]string{"dial"}, l.hostAddresses(outer, port)...)...)
 	control.Reach.Endpoints = []sandbox.Endpoint{{Network: outer}}
 	if log := l.good(control); !strings.Contains(log, word) {
-		t.Errorf("an ordinary bridge does not reach the host either, so the test says nothing:\n%s", log)
+		t.Errorf("dial to the host from an ordinary bridge: got\n%s\nwant %q, else the test proves nothing", log, word)
 	}
 }
 
@@ -100,14 +100,14 @@ func TestJoinedBoxHasTheHoldersReach(t *testing.T) {
 	joined.Reach.Join = holder.Name
 	want := "127.0.0.1:9000 said \"holder's word\"\napp:9000 said \"holder's word\"\n1\n0\n"
 	if log := l.good(joined); log != want {
-		t.Errorf("the joined box saw\n%s", log)
+		t.Errorf("joined container: got\n%s\nwant\n%s", log, want)
 	}
 }
 
 func TestNoNetworkAtAll(t *testing.T) {
 	l := newLab(t)
 	if log := l.good(l.box("a", "cat", "/proc/net/dev")); strings.Contains(log, "eth") {
-		t.Errorf("the box has\n%s", log)
+		t.Errorf("network devices: got\n%s\nwant it without %q", log, "eth")
 	}
 }
 
@@ -122,7 +122,7 @@ func TestTwoEndpoints(t *testing.T) {
 	box := l.box("a", "dial", "llm:9000")
 	box.Reach.Endpoints = []sandbox.Endpoint{{Network: inner}}
 	if log := l.good(box); log != "llm:9000 said \"gateway's word\"\n" {
-		t.Errorf("the box saw %s", log)
+		t.Errorf("dial to the gateway: got %q, want %q", log, "llm:9000 said \"gateway's word\"\n")
 	}
 	log, err := l.Logs(t.Context(), gateway.Name, 1<<12)
 	l.must(err)
@@ -130,7 +130,7 @@ func TestTwoEndpoints(t *testing.T) {
 	l.must(err)
 	way := netip.MustParsePrefix(n.IPAM.Config[0].Subnet).Addr().Next().As4()
 	if want := fmt.Sprintf("00000000\t%02X%02X%02X%02X", way[3], way[2], way[1], way[0]); !strings.Contains(string(log), want) {
-		t.Errorf("its way out is not the outer network's %s:\n%s", want, log)
+		t.Errorf("routes of the gateway: got\n%s\nwant the outer network's %q in it", log, want)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestOutsideNamesNeedEgress(t *testing.T) {
 	box := l.box("a", "exit", "0")
 	box.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: l.network("n", false)}}, Resolve: true}
 	if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), "without an egress") {
-		t.Errorf("creating it gives %v", err)
+		t.Errorf("names without egress: got error %v, want one with %q", err, "without an egress")
 	}
 }
 
@@ -154,7 +154,7 @@ func TestForeignNetworkAndVolumeAreRefused(t *testing.T) {
 	mount.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: vol.Name, Target: "/v"}}
 	for _, box := range []sandbox.Box{net, mount} {
 		if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), "does not belong to this project") {
-			t.Errorf("box %q: %v", box.Name, err)
+			t.Errorf("container %q: got error %v, want one with %q", box.Name, err, "does not belong to this project")
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestForeignNetwork(t *testing.T) {
 		box := l.box("on-"+name, "exit", "0")
 		box.Reach.Endpoints = []sandbox.Endpoint{{Network: name, Foreign: true}}
 		if _, err := l.Create(t.Context(), box); (err == nil) != ok {
-			t.Errorf("network %q: %v", name, err)
+			t.Errorf("container on network %q: got error %v, want it created: %v", name, err, ok)
 		}
 	}
 	// The container is removed before its network.
@@ -191,7 +191,7 @@ func TestNetworksSideBySide(t *testing.T) {
 	all.Wait()
 	for i, err := range errs {
 		if err != nil {
-			t.Errorf("network %d: %v", i%4, err)
+			t.Errorf("network %d: got error %v, want none", i%4, err)
 		}
 	}
 	list, err := l.api.NetworkList(t.Context(), network.ListOptions{Filters: withLabels(l.ours())})
@@ -201,7 +201,7 @@ func TestNetworksSideBySide(t *testing.T) {
 		ranges[n.IPAM.Config[0].Subnet] = true
 	}
 	if len(list) != 4 || len(ranges) != 4 {
-		t.Errorf("%d networks with the ranges %v", len(list), ranges)
+		t.Errorf("networks: got %d with ranges %v, want 4 with 4 ranges", len(list), ranges)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestTwinNetworks(t *testing.T) {
 			}
 			err := l.EnsureNetwork(t.Context(), n)
 			if c.foreign == (err == nil) {
-				t.Errorf("making it gives %v", err)
+				t.Errorf("creation of the network: got error %v, want an error: %v", err, c.foreign)
 			}
 			var left []string
 			list, err := l.api.NetworkList(t.Context(), network.ListOptions{Filters: filters.NewArgs(filters.Arg("name", n.Name))})
@@ -264,7 +264,7 @@ func TestTwinNetworks(t *testing.T) {
 				want = 2
 			}
 			if len(left) != want || c.used > 0 && left[0] != ids[c.used] {
-				t.Errorf("of %q there is left %q", ids[1:], left)
+				t.Errorf("networks left of %q: got %q, want %d, with the used one", ids[1:], left, want)
 			}
 		})
 	}
@@ -276,7 +276,7 @@ func TestPoolUsedUp(t *testing.T) {
 	for i, want := range []string{"", "no free /28 left: remove old networks"} {
 		n := sandbox.Network{Name: sandbox.Name(l.project, fmt.Sprint(i)), Labels: l.labels("network"), Pool: "10.214.1.16/28"}
 		if err := l.EnsureNetwork(t.Context(), n); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("network %d: %v, want %q", i, err, want)
+			t.Errorf("network %d: got error %v, want %q", i, err, want)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func TestProfileLaws(t *testing.T) {
 		}
 		for law, holds := range laws {
 			if !holds {
-				t.Errorf("box %q: not true that it %s", name, law)
+				t.Errorf("container %q %s: got false, want true", name, law)
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func TestTmpfsOptions(t *testing.T) {
 	}
 	for want, in := range cases {
 		if got := tmpfsOptions(in, "5:6"); got != want {
-			t.Errorf("%+v gives %q, want %q", in, got, want)
+			t.Errorf("options of %+v: got %q, want %q", in, got, want)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func TestFilterAllowsNothingDangerous(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal([]byte(filter()), &f); err != nil || f.DefaultAction != "SCMP_ACT_ERRNO" || len(f.ArchMap) != 2 {
-		t.Fatalf("%v, %+v", err, f)
+		t.Fatalf("filter: got %+v, error %v, want SCMP_ACT_ERRNO by default and 2 architectures", f, err)
 	}
 	all := map[string]bool{}
 	for _, rule := range f.Syscalls {
@@ -148,7 +148,7 @@ func TestFilterAllowsNothingDangerous(t *testing.T) {
 			all[name] = all[name] || rule.Action == "SCMP_ACT_ALLOW" && len(rule.Args) == 0
 		}
 		if len(rule.Includes) > 0 {
-			t.Errorf("a rule for some boxes only: %+v", rule)
+			t.Errorf("rule of the filter: got %+v, want one for all containers", rule)
 		}
 	}
 	for _, name := range strings.Fields(`ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd io_uring_setup io_uring_enter
@@ -157,11 +157,12 @@ func TestFilterAllowsNothingDangerous(t *testing.T) {
 		delete_module reboot swapon acct syslog sethostname settimeofday clock_settime iopl ioperm modify_ldt lookup_dcookie quotactl socket
 		personality sched_setaffinity sched_setattr sched_setparam sched_setscheduler setpriority ioprio_set prlimit64 io_setup io_submit`) {
 		if all[name] {
-			t.Errorf("%s is allowed", name)
+			t.Errorf("system call %s: got allowed, want refused", name)
 		}
 	}
 	if len(all) < 250 || !all["execve"] || !all["openat"] {
-		t.Errorf("%d calls are named", len(all))
+		t.Errorf("system calls: got %d names, execve %v, openat %v, want at least 250 with both",
+			len(all), all["execve"], all["openat"])
 	}
 }
 
@@ -181,11 +182,11 @@ func TestSELinux(t *testing.T) {
 			f := found{box: container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &host}}}
 			f.info.SELinux = c.selinux
 			if got, want := securityOptions(f.box), wantSecurity(box, f); got != want {
-				t.Errorf("the proof wants %q and finds %q", want, got)
+				t.Errorf("security options: got %q, want %q", got, want)
 			}
 		})
 	}
 	if !describe(system.Info{SecurityOptions: []string{"name=seccomp,profile=default", "name=selinux"}}, "1.41", "", machine{}).SELinux {
-		t.Error("SELinux is not recognized in the engine's list")
+		t.Error("SELinux in the engine's list: got false, want true")
 	}
 }

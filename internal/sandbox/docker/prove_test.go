@@ -69,7 +69,7 @@ func TestProve(t *testing.T) {
 		proof, err := l.Prove(t.Context(), box)
 		l.must(err)
 		if err := proof.Err(); err != nil || len(proof) < 30 {
-			t.Errorf("%s: %d checks, %v", name, len(proof), err)
+			t.Errorf("proof of %s: got %d checks, error %v, want at least 30 and no error", name, len(proof), err)
 		}
 		l.red(name, box)
 	}
@@ -103,14 +103,14 @@ func (l *lab) red(name string, made sandbox.Box) {
 		change(&meant)
 		if meant.Image != made.Image {
 			if _, err := l.Prove(l.Context(), meant); err == nil {
-				l.Errorf("%s: an image that is not there was found", name)
+				l.Errorf("proof of %s with a missing image: got no error, want one", name)
 			}
 			continue
 		}
 		proof, err := l.Prove(l.Context(), meant)
 		l.must(err)
 		if c, ok := proof.Get(check); !ok || c.OK || !errors.Is(proof.Err(), sandbox.ErrUnproven) {
-			l.Errorf("%s: %q still holds: %+v", name, check, c)
+			l.Errorf("check %q of %s: got %+v, error %v, want it to fail", check, name, c, proof.Err())
 		}
 	}
 }
@@ -131,18 +131,18 @@ func TestProveFindsForeignChanges(t *testing.T) {
 	l.must(err)
 	for _, name := range []string{"holder's networks", "network " + outer} {
 		if c, ok := proof.Get(name); !ok || c.OK {
-			t.Errorf("%q of a holder with a way out: %+v", name, c)
+			t.Errorf("check %q of a holder with egress: got %+v, want it to fail", name, c)
 		}
 	}
 	joined.Name = none.Name
 	proof, err = l.Prove(t.Context(), joined)
 	l.must(err)
 	if c, _ := proof.Get("network"); c.OK {
-		t.Errorf("a box without a network is joined: %+v", c)
+		t.Errorf("network of a container without one: got %+v, want a failed check", c)
 	}
 	gone := l.box("gone", "exit", "0")
 	if _, err := l.Prove(t.Context(), gone); !errors.Is(err, sandbox.ErrNotFound) {
-		t.Errorf("a box that is not there: %v", err)
+		t.Errorf("proof of a missing container: got error %v, want %v", err, sandbox.ErrNotFound)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestCompare(t *testing.T) {
 			failed = append(failed, bad.Name)
 		}
 		if got := strings.Join(failed, ", "); got != c.check {
-			t.Errorf("case %d: failed are %q, want %q: %v", i, got, c.check, proof.Err())
+			t.Errorf("case %d: got failed checks %q, want %q: %v", i, got, c.check, proof.Err())
 		}
 	}
 }
@@ -308,7 +308,7 @@ func TestProofOmitsValues(t *testing.T) {
 	f.box.Config.Env = []string{"PATH=/bin", "TOKEN=another-secret"}
 	text, err := json.Marshal(compare(box, f))
 	if err != nil || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "TOKEN with a different value") {
-		t.Errorf("%s, %v", text, err)
+		t.Errorf("proof: got %s, error %v, want %q and no value", text, err, "TOKEN with a different value")
 	}
 }
 
@@ -327,17 +327,17 @@ func TestCompareLoose(t *testing.T) {
 	alone := box
 	alone.Below = false
 	if compare(alone, f).Err() == nil {
-		t.Error("another box's processes pass for its own")
+		t.Error("proof with another container's processes: got no error, want one")
 	}
 	volume.Name, volume.Destination = "named", "/data"
 	f.box.Mounts = []container.MountPoint{volume}
 	if compare(box, f).Err() == nil {
-		t.Error("a named volume passes for its own")
+		t.Error("proof with a named volume: got no error, want one")
 	}
 	f.box.Mounts = nil
 	f.box.HostConfig.CapAdd = append(f.box.HostConfig.CapAdd, "SYS_ADMIN")
 	if compare(box, f).Err() == nil {
-		t.Error("another capability passes")
+		t.Error("proof with another capability: got no error, want one")
 	}
 }
 

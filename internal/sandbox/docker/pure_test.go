@@ -42,14 +42,14 @@ func TestSubnetsAvoidThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if fmt.Sprint(got) != "[10.9.0.16/28]" {
-		t.Errorf("free are %v", got)
+		t.Errorf("free subnets: got %v, want [10.9.0.16/28]", got)
 	}
 	if got, err := subnets("10.9.0.0/28", "n", addresses("10.9.0.8/30")); err != nil || len(got) > 0 {
-		t.Errorf("a full pool gives %v, %v", got, err)
+		t.Errorf("subnets of a full pool: got %v, error %v, want none", got, err)
 	}
 	for _, pool := range []string{"", "x", "10.9.0.0/29", "fd00::/64", "10.0.0.0/7"} {
 		if _, err := subnets(pool, "n", nil); err == nil {
-			t.Errorf("pool %q was taken", pool)
+			t.Errorf("subnets of pool %q: got no error, want one", pool)
 		}
 	}
 }
@@ -72,10 +72,10 @@ func TestSweepsAFewAtOnce(t *testing.T) {
 			return nil
 		})
 		if err != nil || !slices.Equal(removed, want) {
-			t.Errorf("removed are %v, %v", removed, err)
+			t.Errorf("removed containers: got %q, error %v, want %q", removed, err, want)
 		}
 		if most.Load() != 8 {
-			t.Errorf("%d were removed at once", most.Load())
+			t.Errorf("parallel removals: got %d, want 8", most.Load())
 		}
 	})
 }
@@ -97,7 +97,8 @@ func FuzzSubnets(f *testing.F) {
 		seen := map[netip.Prefix]bool{}
 		for _, p := range got {
 			if err != nil || seen[p] || p.Bits() != slice || p != p.Masked() || !whole.Contains(p.Addr()) || taken.Bits() >= whole.Bits() && taken.Overlaps(p) {
-				t.Fatalf("pool %q with %q taken offers %v", pool, used, p)
+				t.Fatalf("subnets of pool %q with %q in use: got %v, want a new and free one of the pool",
+					pool, used, p)
 			}
 			seen[p] = true
 		}
@@ -170,7 +171,7 @@ func TestToState(t *testing.T) {
 	}
 	for _, c := range cases {
 		if got := toState(&c.raw); got != c.want {
-			t.Errorf("%+v is %s, want %s", c.raw, got, c.want)
+			t.Errorf("state of %+v: got %s, want %s", c.raw, got, c.want)
 		}
 	}
 }
@@ -178,7 +179,7 @@ func TestToState(t *testing.T) {
 func TestOverlayable(t *testing.T) {
 	for path, ok := range map[string]bool{"/a/b": true, "/a b": true, "/a,b": false, "/a:b": false, `/a\b`: false, "a": false, "/a/../b": false, "": false} {
 		if err := overlayable(path); (err == nil) != ok {
-			t.Errorf("%q: %v", path, err)
+			t.Errorf("path %q: got error %v, want it accepted: %v", path, err, ok)
 		}
 	}
 }
@@ -223,7 +224,7 @@ func TestLocate(t *testing.T) {
 		at, err := locate(c.env)
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
-				t.Errorf("%s: error %v, want %q", c.config, err, c.err)
+				t.Errorf("%s: got error %v, want %q", c.config, err, c.err)
 			}
 		} else if err != nil || at.Host != c.want {
 			t.Errorf("%s: got %q, %v, want %q", c.config, at.Host, err, c.want)
@@ -248,7 +249,8 @@ func TestNetworkOptions(t *testing.T) {
 		n := sandbox.Network{Name: "n", Egress: c.egress}
 		got := networkOptions(n, describe(system.Info{}, c.api, "", machine{}).Apart, subnet)
 		if diff := gocmp.Diff(c.want, got.Options); diff != "" || got.Internal == c.egress || *got.EnableIPv6 || got.IPAM.Config[0].Subnet != subnet.String() {
-			t.Errorf("API %s, egress %v: %+v", c.api, c.egress, got)
+			t.Errorf("API %s, egress %v: got %+v, want options %v, internal %v, subnet %s and no IPv6",
+				c.api, c.egress, got, c.want, !c.egress, subnet)
 		}
 	}
 }
@@ -259,7 +261,7 @@ func TestSharedPaths(t *testing.T) {
 	box := container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &container.HostConfig{}}}
 	for local, want := range map[bool]string{false: "bind /Users/me read and write, rprivate", true: "bind /host_mnt/Users/me read and write, rprivate"} {
 		if got := describeMount(m, found{info: sandbox.Info{Local: local}, box: box}); got != want {
-			t.Errorf("local %t: %s, want %s", local, got, want)
+			t.Errorf("local %t: got %s, want %s", local, got, want)
 		}
 	}
 }

@@ -91,10 +91,10 @@ func TestWaitSurvivesCutStreams(t *testing.T) {
 	})
 	exit, err := e.Wait(t.Context(), "a")
 	if want := (sandbox.Exit{Code: 7, OOMKilled: true}); err != nil || exit != want {
-		t.Errorf("ended with %+v, %v, want %+v", exit, err, want)
+		t.Errorf("exit: got %+v, error %v, want %+v", exit, err, want)
 	}
 	if cuts != 3 {
-		t.Errorf("waited %d times, want 3", cuts)
+		t.Errorf("wait calls: got %d, want 3", cuts)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestWaitReportsALostEngine(t *testing.T) {
 	}})
 	_, err := e.Wait(t.Context(), "a")
 	if !errors.Is(err, sandbox.ErrUnreachable) || !strings.Contains(err.Error(), "unix:///nowhere") {
-		t.Errorf("error %v", err)
+		t.Errorf("lost engine: got error %v, want %v with its address", err, sandbox.ErrUnreachable)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestWaitDistrustsTheWaitCall(t *testing.T) {
 	})
 	_, err := e.Wait(t.Context(), "a")
 	if want := `cannot wait for container "a": it never started: no such file (code 127)`; err == nil || err.Error() != want {
-		t.Errorf("error %v, want %s", err, want)
+		t.Errorf("wait: got error %v, want %s", err, want)
 	}
 }
 
@@ -136,13 +136,13 @@ func TestCreateKnowsItsOwnBox(t *testing.T) {
 	}
 	box := sandbox.Box{Name: "a", Image: "i", User: "1:1", Argv: []string{"x"}, Labels: map[string]string{sandbox.LabelProject: "p", sandbox.LabelKind: "role"}}
 	if id, err := overBadLine(api).Create(t.Context(), box); id != "id" || err != nil {
-		t.Errorf("own box: %q, %v", id, err)
+		t.Errorf("own container: got ID %q, error %v, want %q", id, err, "id")
 	}
 	if _, err := overBadLine(api).Create(t.Context(), box); !errors.Is(err, sandbox.ErrExists) {
-		t.Errorf("another's box: %v, want %v", err, sandbox.ErrExists)
+		t.Errorf("another's container: got error %v, want %v", err, sandbox.ErrExists)
 	}
 	if len(box.Labels) != 2 {
-		t.Errorf("the caller's labels became %v", box.Labels)
+		t.Errorf("the caller's labels: got %v, want the two that it passed", box.Labels)
 	}
 }
 
@@ -177,12 +177,12 @@ func TestDoNamesTheSideThatGaveUp(t *testing.T) {
 	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	e := overBadLine(nil)
 	if err := e.do(t.Context(), time.Millisecond, hang); !errors.Is(err, sandbox.ErrUnreachable) {
-		t.Errorf("a silent engine gives %v", err)
+		t.Errorf("silent engine: got error %v, want %v", err, sandbox.ErrUnreachable)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := e.do(ctx, short, hang); !errors.Is(err, context.Canceled) || errors.Is(err, sandbox.ErrUnreachable) {
-		t.Errorf("a caller who gave up gets %v", err)
+		t.Errorf("cancelled caller: got error %v, want %v without %v", err, context.Canceled, sandbox.ErrUnreachable)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestStartOfABoxWithoutItsNetwork(t *testing.T) {
 		inspect: func() (container.InspectResponse, error) { return inState(container.State{}, nil), nil },
 	})
 	if err := e.Start(t.Context(), "a"); err == nil || errors.Is(err, sandbox.ErrNotFound) {
-		t.Errorf("error %v", err)
+		t.Errorf("start without the network: got error %v, want one other than %v", err, sandbox.ErrNotFound)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestConnectHints(t *testing.T) {
 			return map[string]string{"DOCKER_HOST": host}[key]
 		})
 		if !errors.Is(err, sandbox.ErrUnreachable) || !strings.Contains(err.Error(), host) || !strings.Contains(err.Error(), hint) {
-			t.Errorf("%s: error %v, want %q", host, err, hint)
+			t.Errorf("host %s: got error %v, want %v with the host and %q", host, err, sandbox.ErrUnreachable, hint)
 		}
 	}
 }

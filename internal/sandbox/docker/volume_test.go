@@ -54,7 +54,7 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 	first := l.box("a", "cat", "/app/a", "--", "write", "/app/a", "changed", "--", "remove", "/app/b", "--", "write", "/app/c", "new")
 	first.Mounts = []sandbox.Mount{mount}
 	if log := l.good(first); log != "one" {
-		t.Errorf("the box saw %q", log)
+		t.Errorf("file in the first container: got %q, want %q", log, "one")
 	}
 	if diff := cmp.Diff(files, treeOf(t, lower)); diff != "" {
 		t.Errorf("the tree below changed (-want +got):\n%s", diff)
@@ -62,29 +62,30 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 	second := l.box("b", "cat", "/app/a", "--", "cat", "/app/c")
 	second.Mounts = []sandbox.Mount{mount}
 	if log := l.good(second); log != "changednew" {
-		t.Errorf("the next box saw %q", log)
+		t.Errorf("files in the second container: got %q, want %q", log, "changednew")
 	}
 	took, err := l.Usage(t.Context(), tree.Upper)
 	if want := int64(len("changednew")); err != nil || took < want || took > 1<<20 {
-		t.Errorf("what the boxes wrote takes %d bytes, %v; want %d and little more", took, err, want)
+		t.Errorf("size of the written files: got %d bytes, error %v, want %d or little more", took, err, want)
 	}
 	if took, err := l.Usage(t.Context(), l.project+"-none"); err == nil {
-		t.Errorf("a volume that does not exist takes %d bytes, want an error", took)
+		t.Errorf("size of a missing volume: got %d bytes, want an error", took)
 	}
 	third := l.box("c", "cat", "/proc/mounts")
 	third.Mounts = []sandbox.Mount{mount}
 	if log := l.good(third); !strings.Contains(log, "overlay /app overlay rw,nosuid,nodev") {
-		t.Errorf("its mounts are\n%s", log)
+		t.Errorf("mounts: got\n%s\nwant %q in it", log, "overlay /app overlay rw,nosuid,nodev")
 	}
 
 	other := tree
 	other.Lower = []string{l.dir(nil)}
 	if err := l.EnsureVolume(t.Context(), other); err == nil || !strings.Contains(err.Error(), "with different directories") {
-		t.Errorf("a view of another tree under the same name: %v", err)
+		t.Errorf("view of another tree with the same name: got error %v, want one with %q",
+			err, "with different directories")
 	}
 	list, err := l.List(t.Context(), map[string]string{sandbox.LabelProject: l.project, sandbox.LabelKind: "helper"})
 	if l.must(err); len(list) != 0 {
-		t.Errorf("left behind: %+v", list)
+		t.Errorf("helper containers left: got %+v, want none", list)
 	}
 }
 
@@ -99,11 +100,11 @@ func TestSweepKeepsVolumesOfViews(t *testing.T) {
 	l.must(err)
 	removed, err := l.Sweep(t.Context(), l.ours(), func(sandbox.Status) bool { return true })
 	if l.must(err); len(removed) != 0 {
-		t.Errorf("removed %v", removed)
+		t.Errorf("removed objects: got %v, want none", removed)
 	}
 	l.must(l.Start(t.Context(), box.Name))
 	if exit, err := l.Wait(t.Context(), box.Name); err != nil || exit.Code != 0 {
-		t.Errorf("ended with %+v, %v", exit, err)
+		t.Errorf("container with the view: got %+v, error %v, want exit code 0", exit, err)
 	}
 	removed, err = l.Sweep(t.Context(), l.ours(), nil)
 	l.must(err)
@@ -122,7 +123,7 @@ func TestSweepLeavesOtherNames(t *testing.T) {
 		l.must(errors.Join(l.api.VolumeRemove(ctx, name, false), l.api.NetworkRemove(ctx, name)))
 	})
 	if removed, err := l.Sweep(t.Context(), l.ours(), nil); err != nil || len(removed) > 0 {
-		t.Errorf("removed %v, %v; want nothing", removed, err)
+		t.Errorf("removed objects: got %v, error %v, want none", removed, err)
 	}
 }
 
@@ -137,7 +138,7 @@ func TestSweepOfObjectsInUse(t *testing.T) {
 	l.must(err)
 	mine := map[string]string{sandbox.LabelProject: l.project, sandbox.LabelKind: "volume"}
 	if removed, err := l.Sweep(t.Context(), mine, nil); err == nil || len(removed) != 0 {
-		t.Errorf("while it is used: removed %v, %v", removed, err)
+		t.Errorf("sweep while the volume is in use: got %v removed, error %v, want none and an error", removed, err)
 	}
 	witness := l.box("b", "exit", "0")
 	witness.Labels = volume.Labels
@@ -151,7 +152,7 @@ func TestSweepOfObjectsInUse(t *testing.T) {
 		return true
 	}
 	if removed, err := l.Sweep(t.Context(), mine, again); err != nil || !slices.Equal(removed, []string{volume.Name}) {
-		t.Errorf("no longer used when it is tried again: removed %v, %v", removed, err)
+		t.Errorf("sweep of a volume no longer in use: got %v removed, error %v, want %s", removed, err, volume.Name)
 	}
 }
 
