@@ -51,14 +51,15 @@ func TestParseAddress(t *testing.T) {
 		u, local, err := ParseAddress(c.raw)
 		if c.way != "" {
 			if err != nil || local != (c.way == "local") || u.String() != c.want {
-				t.Errorf("%q: local %t %v, %v; want %q %q", c.raw, local, u, err, c.way, c.want)
+				t.Errorf("ParseAddress(%q): got local %t, %v, error %v, want %s %q",
+					c.raw, local, u, err, c.way, c.want)
 			}
 			continue
 		}
 		if err == nil || !strings.Contains(err.Error(), "plain address") {
-			t.Errorf("%q: %v, error %v", c.raw, u, err)
+			t.Errorf(`ParseAddress(%q): got %v, error %v, want an error with "plain address"`, c.raw, u, err)
 		} else if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%q: the error shows the password: %v", c.raw, err)
+			t.Errorf("ParseAddress(%q): got error %v, want one without the password", c.raw, err)
 		}
 	}
 }

@@ -89,10 +89,10 @@ func TestAttacks(t *testing.T) {
 		})
 	}
 	if n := len(u.requests()); n != 0 {
-		t.Errorf("%d requests reached the provider", n)
+		t.Errorf("requests to the provider: got %d, want 0", n)
 	}
 	if got := r.post(gen, shortBody); got.status != http.StatusOK {
-		t.Errorf("a good request afterwards: %+v", got)
+		t.Errorf("good request after the attacks: got %+v, want status 200", got)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestTooManyAtOnce(t *testing.T) {
 	c := dial(t, r.addr)
 	io.WriteString(c, raw(gen))
 	if got := readSome(t, c); !strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "Retry-After: 1\r\n") {
-		t.Errorf("the third got %q", got)
+		t.Errorf("third request: got %q, want 503 with Retry-After: 1", got)
 	}
 	if e := r.next(Requested); e.Reason != "2 requests are under way" {
 		t.Errorf("got reason %q, want that 2 requests are under way", e.Reason)
@@ -127,7 +127,7 @@ func TestTooManyAtOnce(t *testing.T) {
 	dial(t, r.addr)
 	more := dial(t, r.addr)
 	if n, err := more.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Error("one connection too many is open")
+		t.Errorf("one connection too many: got %d bytes, error %v, want an error", n, err)
 	}
 	close(release)
 }
@@ -148,7 +148,7 @@ func TestBodiesAreBoundedTogether(t *testing.T) {
 		t.Errorf("got %+v, want an aborted request whose body did not arrive whole", e)
 	}
 	if got := r.post(gen, shortBody+strings.Repeat(" ", 700)); got.status != http.StatusOK {
-		t.Errorf("the place is not given back: %+v", got)
+		t.Errorf("request after the slow one left: got %+v, want status 200", got)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestFloodOfTunnels(t *testing.T) {
 		c := dial(t, r.addr)
 		fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Bearer %s\r\n\r\n", l.Addr(), callTok)
 		if all, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 ") {
-			t.Fatalf("%q, %v", all, err)
+			t.Fatalf("CONNECT to %s: got %q, error %v, want status 200", l.Addr(), all, err)
 		}
 		c.Close()
 	}
@@ -185,7 +185,7 @@ func TestFloodOfTunnels(t *testing.T) {
 	lines, counted, seq := int64(0), int64(0), int64(1)
 	for e := range r.lines {
 		if e.Seq != seq+1 {
-			t.Errorf("line %d comes after %d", e.Seq, seq)
+			t.Errorf("number of a line: got %d, want %d", e.Seq, seq+1)
 		}
 		seq = e.Seq
 		counted += e.Unlogged
@@ -194,6 +194,7 @@ func TestFloodOfTunnels(t *testing.T) {
 		}
 	}
 	if lines+counted != flood || lines < freeLines || lines > freeLines+10 {
-		t.Errorf("%d lines, %d counted", lines, counted)
+		t.Errorf("tunnels: got %d lines and %d counted, want %d together with %d to %d lines",
+			lines, counted, flood, freeLines, freeLines+10)
 	}
 }

@@ -41,11 +41,11 @@ func TestBudgetIsNeverPassedUnknowingly(t *testing.T) {
 			got = "waits"
 		}
 		if got != s.want {
-			t.Errorf("step %d: %q, want %q", i, got, s.want)
+			t.Errorf("step %d: got %q, want %q", i, got, s.want)
 		}
 	}
 	if b.reserved != (amount{}) || b.sum.UnderWay != 0 {
-		t.Errorf("%+v is reserved for %d requests", b.reserved, b.sum.UnderWay)
+		t.Errorf("reserved amount: got %+v for %d requests, want nothing for 0", b.reserved, b.sum.UnderWay)
 	}
 }
 
@@ -70,10 +70,10 @@ func TestBudgetEndsTheCall(t *testing.T) {
 	r.send(`{"budget":{"bounds":[{"of":"call","tokens":13}]}}`)
 	r.next(Obeyed)
 	if got := r.post(gen, shortBody); got.status != http.StatusOK {
-		t.Errorf("a raised budget: %+v", got)
+		t.Errorf("request under a raised budget: got %+v, want status 200", got)
 	}
 	if n := len(u.requests()); n != 3 {
-		t.Errorf("%d requests reached the provider", n)
+		t.Errorf("requests to the provider: got %d, want 3", n)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestRequestsAreCounted(t *testing.T) {
 	}
 	all.Wait()
 	if n := len(u.requests()); n != 3 {
-		t.Errorf("%d requests reached the provider", n)
+		t.Errorf("requests to the provider: got %d, want 3", n)
 	}
 }
 
@@ -131,19 +131,20 @@ func TestWaitingForRoom(t *testing.T) {
 			readSome(t, busy)
 			io.WriteString(waiting, raw(gen))
 			if got := r.post("/gemini/v1beta/models/m1:countTokens", "{}"); got.status != http.StatusOK {
-				t.Errorf("a free request waits, too: %+v", got)
+				t.Errorf("free request while another waits: got %+v, want status 200", got)
 			}
 			c.then(r, waiting, release)
 			if c.status == http.StatusOK {
 				if got := readSome(t, waiting); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
-					t.Errorf("got %q", got)
+					t.Errorf("waiting request: got %q, want status 200", got)
 				}
 				return
 			}
 			for e := r.next(Requested); e.Req.Class != "stream"; {
 				e = r.next(Requested)
 				if e.Req.Status != c.status || !e.Req.Refused || e.Sum.UnderWay != 1 || e.Sum.Requests != 0 {
-					t.Errorf("want %d: %+v, %+v", c.status, e.Req, e.Sum)
+					t.Errorf("waiting request: got %+v, %+v, want a refusal with status %d, 1 under way and 0 counted",
+						e.Req, e.Sum, c.status)
 				}
 			}
 		})

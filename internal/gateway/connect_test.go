@@ -51,24 +51,24 @@ func TestConnect(t *testing.T) {
 	c.(*net.TCPConn).CloseWrite()
 	rest, err := io.ReadAll(c)
 	if said := got[strings.Index(got, "\r\n\r\n")+4:] + string(rest); err != nil || said != "early and late" {
-		t.Errorf("%q, %v", said, err)
+		t.Errorf("data of the tunnel: got %q, error %v, want %q", said, err, "early and late")
 	}
 	if e := r.next(Tunneled); e.Req.Host != good || e.Req.In != 14 || e.Req.Out != 14 || e.Req.Status != 200 || e.Req.Refused || e.Req.Cut {
-		t.Errorf("%+v %+v", e, e.Req)
+		t.Errorf("log of the tunnel: got %+v, %+v, want %s with status 200 and 14 bytes each way", e, e.Req, good)
 	}
 	for _, host := range []string{"169.254.169.254:443", "127.0.0.9:443"} {
 		if _, got = connect(host, ""); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
 			t.Errorf("%s: got %q, want 403", host, got)
 		}
 		if e := r.next(Tunneled); e.Reason != "its address is not public" || !e.Req.Refused || e.Req.Host != host {
-			t.Errorf("%+v %+v", e, e.Req)
+			t.Errorf("log of %s: got %+v, %+v, want a refusal because its address is not public", host, e, e.Req)
 		}
 	}
 	if _, got = connect("other.example:443", ""); !strings.HasPrefix(got, "HTTP/1.1 403 ") {
 		t.Errorf("got %q, want 403", got)
 	}
 	if e := r.next(Tunneled); e.Reason != "other.example:443 is not in network.allow" || e.Req.Host != "other.example:443" || e.Req.Class != "connect" {
-		t.Errorf("%+v %+v", e, e.Req)
+		t.Errorf("log of other.example:443: got %+v, %+v, want that it is not in network.allow", e, e.Req)
 	}
 }
 

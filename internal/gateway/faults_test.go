@@ -106,7 +106,7 @@ func TestFaultsOfAnswers(t *testing.T) {
 						e.Sum.Unknown, e.Req.Aside, f.unknown, encode(t, e))
 				}
 				if f.unknown == 1 && e.Req.Charged < most {
-					t.Errorf("charged %d tokens, want what the request reserved", e.Req.Charged)
+					t.Errorf("charge: got %d tokens, want at least the %d of the request", e.Req.Charged, most)
 				}
 			})
 		}

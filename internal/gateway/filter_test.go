@@ -169,7 +169,7 @@ func TestProxied(t *testing.T) {
 	}
 	for _, target := range []string{"/http://x", "https://x/", "*", ""} {
 		if got := rules(t).decide(&http.Request{Method: http.MethodGet, RequestURI: target, Header: known}); got.Class == "http" || !got.Refused {
-			t.Errorf("%q: %+v", target, got)
+			t.Errorf("request for %q: got %+v, want a refusal of another class than http", target, got)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestProxied(t *testing.T) {
 func TestDecideOldHTTP(t *testing.T) {
 	got := show(rules(t).decide(parse(t, "POST "+target+" HTTP/1.0\r\n"+goog+"\r\n")))
 	if got != "400 only plain HTTP/1.1 without an encoded body is allowed" {
-		t.Error(got)
+		t.Errorf("request with HTTP/1.0: got %q, want 400 that allows only plain HTTP/1.1", got)
 	}
 }
 
@@ -305,21 +305,21 @@ func FuzzDecide(f *testing.F) {
 		v := r.decide(q)
 		if v.Refused {
 			if v.reason == "" || v.Status < 400 || v.local {
-				t.Fatalf("half refused: %+v", v)
+				t.Fatalf("refusal: got %+v, want one with a reason and a status of 400 or more, not local", v)
 			}
 			return
 		}
 		if !strings.Contains(raw, callTok) && !strings.Contains(raw, "Basic ") && !strings.Contains(strings.ToLower(raw), "basic") {
-			t.Fatalf("passed without the token: %s", show(v))
+			t.Fatalf("request without the token: got %s, want a refusal", show(v))
 		}
 		switch {
 		case v.Host != "":
 			if v.Host != "registry.example:443" {
-				t.Fatalf("connects with %s", v.Host)
+				t.Fatalf("host of a tunnel: got %q, want registry.example:443", v.Host)
 			}
 		case v.local:
 		case !slices.Contains(passable, v.path) || v.query != "" && strings.Trim(v.query, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-~=&") != "":
-			t.Fatalf("forwards %s?%s", v.path, v.query)
+			t.Fatalf("forwarded request: got %s?%s, want an allowed path and a plain query", v.path, v.query)
 		}
 	})
 }
@@ -338,14 +338,14 @@ func FuzzBody(f *testing.F) {
 		}
 		var folded struct{ Model string }
 		if err := json.Unmarshal([]byte(body), &folded); err != nil || !slices.Contains(p.Models, folded.Model) {
-			t.Fatalf("passed %q with %q, %v", body, folded.Model, err)
+			t.Fatalf("model of %q: got %q, error %v, want one of %q", body, folded.Model, err, p.Models)
 		}
 		d := json.NewDecoder(strings.NewReader(body))
 		first, depth := "", 0
 		for key := true; first == ""; {
 			tok, err := d.Token()
 			if err != nil {
-				t.Fatalf("no model in %q", body)
+				t.Fatalf("model in %q: got error %v, want a model", body, err)
 			}
 			switch tok {
 			case json.Delim('{'), json.Delim('['):
@@ -358,7 +358,7 @@ func FuzzBody(f *testing.F) {
 				if depth == 1 && key && tok == "model" {
 					model, err := d.Token()
 					if first, _ = model.(string); err != nil || !slices.Contains(p.Models, first) {
-						t.Fatalf("passed %q with %v first", body, model)
+						t.Fatalf("first model of %q: got %v, error %v, want one of %q", body, model, err, p.Models)
 					}
 				}
 				key = depth != 1 || !key

@@ -81,14 +81,16 @@ func TestHostileUpstream(t *testing.T) {
 			r := start(t, s)
 			got := r.post(gen, shortBody)
 			if got.status != tt.status || tt.body != "*" && got.body != tt.body || (got.err != nil) != tt.cut {
-				t.Errorf("the client got %d %.200q, %v", got.status, got.body, got.err)
+				t.Errorf("response: got %d %.200q, error %v, want %d %.200q, an error: %t",
+					got.status, got.body, got.err, tt.status, tt.body, tt.cut)
 			}
 			e := r.next(Requested)
 			if e.Req.Status != tt.status || e.Req.Cut != tt.cut || !strings.Contains(e.Reason, tt.reason) || numbers(e) != tt.usage || e.Req.Charged != tt.charged || e.Req.Refused {
-				t.Errorf("the log has %+v, %+v, usage %s", e, e.Req, numbers(e))
+				t.Errorf("log: got %+v, %+v, usage %s, want status %d, cut %t, reason %q, usage %s, charge %d",
+					e, e.Req, numbers(e), tt.status, tt.cut, tt.reason, tt.usage, tt.charged)
 			}
 			if n := len(u.requests()); n != 1 {
-				t.Errorf("%d requests reached the provider", n)
+				t.Errorf("requests to the provider: got %d, want 1", n)
 			}
 		})
 	}
@@ -110,7 +112,7 @@ func TestRetryAfterPasses(t *testing.T) {
 	for _, name := range []string{"Set-Cookie", "X-Hop", "X-Echo"} {
 		t.Run(name, func(t *testing.T) {
 			if got.header.Get(name) != "" {
-				t.Errorf("%s passes: %q", name, got.header.Get(name))
+				t.Errorf("header %s: got %q, want none", name, got.header.Get(name))
 			}
 		})
 	}
@@ -136,7 +138,7 @@ func TestEchoedKey(t *testing.T) {
 				t.Errorf("got %+v, want no key", got)
 			}
 			if name == "in pieces" && got.body != "data: [secret …4a]"+realKey[:5]+"\n\n"+realKey[:3] {
-				t.Errorf("more than the key is gone: %q", got.body)
+				t.Errorf("response in pieces: got %q, want only the key replaced", got.body)
 			}
 		})
 	}
@@ -165,7 +167,8 @@ func TestBytesAreThoseOfTheProvider(t *testing.T) {
 		})
 		got := start(t, setup(u.URL)).post(gen, shortBody)
 		if got.err != nil || !bytes.Equal([]byte(got.body), whole) {
-			t.Fatalf("%d bytes came of %d in %d pieces: %v", len(got.body), len(whole), len(cuts), got.err)
+			t.Fatalf("response in %d pieces: got %d bytes, error %v, want the %d bytes of the provider",
+				len(cuts), len(got.body), got.err, len(whole))
 		}
 	}
 }
@@ -180,7 +183,7 @@ func TestEachPieceAtOnce(t *testing.T) {
 			select {
 			case got := <-arrived:
 				if got != piece {
-					t.Errorf("%q arrived, want %q", got, piece)
+					t.Errorf("arrived piece: got %q, want %q", got, piece)
 				}
 			case <-q.Context().Done():
 				return
@@ -211,7 +214,7 @@ func TestEachPieceAtOnce(t *testing.T) {
 		arrived <- string(piece)
 	}
 	if rest, err := io.ReadAll(resp.Body); err != nil || len(rest) > 0 {
-		t.Errorf("%q, %v", rest, err)
+		t.Errorf("rest of the response: got %q, error %v, want nothing", rest, err)
 	}
 }
 
@@ -239,7 +242,8 @@ func TestClientLeaves(t *testing.T) {
 		<-gone
 		e := r.next(Requested)
 		if !e.Req.Aborted || e.Req.Charged != most || e.Reason != "the client left" {
-			t.Errorf("%s: %+v %+v", path, e, e.Req)
+			t.Errorf("log of %s: got %+v, %+v, want an aborted request, charged %d, because the client left",
+				path, e, e.Req, most)
 		}
 	}
 }
@@ -249,7 +253,7 @@ func waitFor(t *testing.T, ok func() bool) {
 	for !ok() {
 		select {
 		case <-t.Context().Done():
-			t.Fatal("it never came to pass")
+			t.Fatal("condition: got false until the end of the test, want true")
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -175,16 +175,17 @@ func TestTroubleInTheLog(t *testing.T) {
 			e := r.next(Requested)
 			got := LastTrouble([]Entry{e}, callID)
 			if got.Class != c.class || e.Req.Status != c.status || !strings.Contains(got.What, c.says) {
-				t.Errorf("%+v in %s", got, encode(t, e))
+				t.Errorf("trouble: got %+v in %s, want class %q, status %d, a text with %q",
+					got, encode(t, e), c.class, c.status, c.says)
 			}
 			if strings.Contains(r.log(), realKey) {
-				t.Errorf("the key is in %s", r.log())
+				t.Errorf("log: got %s, want one without the key", r.log())
 			}
 			if broken := strings.Contains(name, "end of") || strings.HasPrefix(name, "half an") || name == "wrong"; e.Req.Part != broken {
-				t.Errorf("a part %t in %s", e.Req.Part, encode(t, e))
+				t.Errorf("part of a response: got %t in %s, want %t", e.Req.Part, encode(t, e), broken)
 			}
 			if name == "a rate limit" && e.Req.RetryMS != 9000 {
-				t.Errorf("retry after %d ms", e.Req.RetryMS)
+				t.Errorf("wait after a rate limit: got %d ms, want 9000", e.Req.RetryMS)
 			}
 		})
 	}

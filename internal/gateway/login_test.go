@@ -56,7 +56,7 @@ func TestTheHeadersOfALogin(t *testing.T) {
 		}
 		for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"} {
 			if q.Header.Get(name) != "" {
-				t.Errorf("%s: the provider got %s", path, name)
+				t.Errorf("%s: got header %s with %q at the provider, want none", path, name, q.Header.Get(name))
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func TestTheHeadersOfALogin(t *testing.T) {
 	r.next(Ended)
 	for _, secret := range []string{realKey, extraValue, extraQuery} {
 		if strings.Contains(r.log(), secret) {
-			t.Errorf("the log has %s", secret)
+			t.Errorf("log: got one with %s, want it without", secret)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestFixedHeadersStayInTheGateway(t *testing.T) {
 	u := serve(t, say(http.StatusOK, "text/event-stream", "data: {\"said\":\""+extraValue+"\"}\n\n"))
 	r := start(t, loggedIn(u.URL))
 	if got := r.post(chatPath, modelled); strings.Contains(got.body, extraValue) {
-		t.Errorf("the agent got %s", got.body)
+		t.Errorf("response to the agent: got %s, want one without the fixed header", got.body)
 	}
 	if got := r.post(chatPath, `{"model":"m1","user":"`+extraValue+`"}`); got.status != http.StatusForbidden {
 		t.Errorf("got %+v, want 403 for a body with a fixed header", got)
@@ -131,6 +131,6 @@ func TestARenewedKey(t *testing.T) {
 	r.stop()
 	r.next(Ended)
 	if strings.Contains(r.log(), renewedKey) || strings.Contains(r.log(), realKey) {
-		t.Errorf("the log has a key:\n%s", r.log())
+		t.Errorf("log: got\n%s\nwant one without a key", r.log())
 	}
 }

@@ -49,12 +49,13 @@ func TestBudgetsInMoneyEndTheCall(t *testing.T) {
 		Bound{Of: "phase", USD: usd("1.02"), UsedUSD: *usd("1")}, Bound{Of: "project", Tokens: count(1_000_000), UsedTokens: 5}))
 	for i, want := range []int{200, 200, 403} {
 		if got := r.post(gen, shortBody); got.status != want {
-			t.Fatalf("request %d: %+v, want %d", i, got, want)
+			t.Fatalf("request %d: got %+v, want %d", i, got, want)
 		}
 		e := r.next(Requested)
 		switch {
 		case want == 200 && (*e.Cost != *usd("0.01") || *e.Req.ChargedUSD != *usd("0.01") || *e.Req.SpentUSD != *usd(fmt.Sprint(0.01 * float64(i+1)))):
-			t.Errorf("request %d: %+v, %+v", i, e, e.Req)
+			t.Errorf("request %d: got %+v, %+v, want a cost and charge of 0.01 USD, %v USD spent",
+				i, e, e.Req, 0.01*float64(i+1))
 		case want == 403 && e.Reason != "the budget of this phase is reached: 1.02 of 1.02 USD are spent":
 			t.Errorf("got reason %q, want the budget of 1.02 USD", e.Reason)
 		}
@@ -62,13 +63,13 @@ func TestBudgetsInMoneyEndTheCall(t *testing.T) {
 	r.send(`{"budget":{"bounds":[{"of":"phase","usd":6.02,"used_usd":1}]}}`)
 	r.next(Obeyed)
 	if got := r.post(gen, shortBody); got.status != http.StatusOK {
-		t.Errorf("a raised budget: %+v", got)
+		t.Errorf("request under a raised budget: got %+v, want status 200", got)
 	}
 	if e := r.next(Requested); *e.Req.SpentUSD != *usd("0.03") {
-		t.Errorf("what was spent is forgotten: %+v", e.Req)
+		t.Errorf("spent amount: got %s USD in %+v, want 0.03", e.Req.SpentUSD, e.Req)
 	}
 	if n := len(u.requests()); n != 3 {
-		t.Errorf("%d requests reached the provider", n)
+		t.Errorf("requests to the provider: got %d, want 3", n)
 	}
 }
 
@@ -84,7 +85,7 @@ func TestMoneyNeedsAPrice(t *testing.T) {
 		t.Errorf("got %+v, want over the budget", e.Req)
 	}
 	if n := len(u.requests()); n != 0 {
-		t.Errorf("%d requests reached the provider", n)
+		t.Errorf("requests to the provider: got %d, want 0", n)
 	}
 }
 
@@ -93,7 +94,8 @@ func TestCharges(t *testing.T) {
 	known, unknown := tariff{Price: ten}, tariff{}
 	guess := known.most(1000, 1000)
 	if guess != (amount{2000, *usd("0.03")}) || unknown.most(1000, 1000) != (amount{tokens: 2000}) {
-		t.Errorf("at most %+v", guess)
+		t.Errorf("most(1000, 1000): got %+v, without a price %+v, want 2000 tokens for 0.03 USD and 2000 tokens",
+			guess, unknown.most(1000, 1000))
 	}
 	for name, c := range map[string]struct {
 		use  usage.Count
@@ -147,7 +149,8 @@ func TestNoLongAnswerForThePriceOfAShortOne(t *testing.T) {
 			r := start(t, setup(u.URL))
 			r.post(c.path, `{"model":"m1","max_tokens":1}`)
 			if e := r.next(Requested); e.Req.Charged < events || e.Req.Charged > 10*events || e.Sum.Unknown != 1 || e.Cost != nil {
-				t.Errorf("charged %d tokens for some %d: %s", e.Req.Charged, events, encode(t, e))
+				t.Errorf("charge: got %d tokens in %s, want %d to %d, 1 unknown and no cost",
+					e.Req.Charged, encode(t, e), events, 10*events)
 			}
 		})
 	}

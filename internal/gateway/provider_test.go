@@ -61,20 +61,23 @@ func TestProviders(t *testing.T) {
 			}
 			q.Header.Set("User-Agent", "cli/1")
 			if got := r.do(q); got.status != http.StatusOK || got.body != tt.answer {
-				t.Fatalf("got %+v", got)
+				t.Fatalf("response: got %+v, want 200 with %q", got, tt.answer)
 			}
 			e := r.next(Requested)
 			if numbers(e) != tt.usage || e.Req.Class != tt.class || e.Req.Model != "m1" || e.Call != callID || e.Req.Out != int64(len(tt.answer)) || e.Req.In != int64(len(body)) {
-				t.Errorf("line %+v %+v %s", e, e.Req, numbers(e))
+				t.Errorf("log: got %+v, %+v, usage %s, want class %s, usage %s, %d bytes in and %d out",
+					e, e.Req, numbers(e), tt.class, tt.usage, len(body), len(tt.answer))
 			}
 			name, value, _ := strings.Cut(tt.key, ": ")
 			want := http.Header{"Accept-Encoding": {"identity"}, "User-Agent": {"cli/1"}, "Content-Length": {fmt.Sprint(len(body))}, name: {value}}
 			saw := u.requests()[0]
 			if diff := cmp.Diff(want, saw.Header); diff != "" || saw.URL.Path != tt.upstream || saw.URL.RawQuery != tt.query || saw.Host != strings.TrimPrefix(u.URL, "http://") {
-				t.Errorf("the provider saw %s?%s at %s: %s", saw.URL.Path, saw.URL.RawQuery, saw.Host, diff)
+				t.Errorf("request to the provider: got %s?%s at %s, want %s?%s at %s (-want +got)\n%s",
+					saw.URL.Path, saw.URL.RawQuery, saw.Host,
+					tt.upstream, tt.query, strings.TrimPrefix(u.URL, "http://"), diff)
 			}
 			if log := r.log(); strings.Contains(log, realKey) || strings.Contains(log, callTok) {
-				t.Errorf("the log has a secret: %s", log)
+				t.Errorf("log: got %s, want one without a secret", log)
 			}
 		})
 	}
@@ -131,7 +134,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 	defer u.Close()
 	strange := start(t, setup(u.URL))
 	if got := strange.post(gen, "{}"); got.status != http.StatusBadGateway || strings.Contains(got.body, "127.0.0.1") {
-		t.Errorf("a certificate of nobody is trusted: %+v", got)
+		t.Errorf("server with an untrusted certificate: got %+v, want 502 without its address", got)
 	}
 	if e := strange.next(Requested); !strings.Contains(e.Reason, "certificate") || e.Req.Charged != 0 && e.Req.Refused {
 		t.Errorf("got %+v, want a reason that names the certificate, and no charge", e)
@@ -139,6 +142,6 @@ func TestCertificatesAreVerified(t *testing.T) {
 	s := setup(u.URL)
 	s.CA = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: u.Certificate().Raw}))
 	if got := start(t, s).post(gen, "{}"); got.status != http.StatusOK {
-		t.Errorf("the setup's authority is not trusted: %+v", got)
+		t.Errorf("server with the setup's authority: got %+v, want status 200", got)
 	}
 }

@@ -109,13 +109,14 @@ func TestProviderThroughAProxy(t *testing.T) {
 			got := r.post("/gemini/v1beta/models/m1:generateContent", shortBody)
 			e := r.next(Requested)
 			if got.status != c.status || proxy.seen() != c.asked || !strings.Contains(e.Reason, c.reason) {
-				t.Errorf("status %d, the proxy was asked %q, reason %q; want %d, %q, %q", got.status, proxy.seen(), e.Reason, c.status, c.asked, c.reason)
+				t.Errorf("got status %d, requests to the proxy %q, reason %q, want %d, %q, %q",
+					got.status, proxy.seen(), e.Reason, c.status, c.asked, c.reason)
 			}
 			if c.status == 502 && (e.Req.Trouble != outcome.Network || e.Req.Charged != 0) {
-				t.Errorf("trouble %q, charged %d; want network and nothing", e.Req.Trouble, e.Req.Charged)
+				t.Errorf("trouble: got %q, charge %d, want %q, 0", e.Req.Trouble, e.Req.Charged, outcome.Network)
 			}
 			if all := r.log() + got.body; strings.Contains(all, "pass-word") || strings.Contains(all, basic(me)) {
-				t.Errorf("the password is in %s", all)
+				t.Errorf("log and response: got %s, want them without the password", all)
 			}
 		})
 	}
@@ -136,7 +137,8 @@ func TestTunnelThroughAProxy(t *testing.T) {
 	c.(*net.TCPConn).CloseWrite()
 	all, err := io.ReadAll(c)
 	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 200 ") || !strings.HasSuffix(string(all), "hello") || proxy.seen() != "CONNECT registry.invalid:443" {
-		t.Errorf("got %q, %v; the proxy was asked %q", all, err, proxy.seen())
+		t.Errorf("tunnel: got %q, error %v, requests to the proxy %q, want 200 with hello, one to registry.invalid",
+			all, err, proxy.seen())
 	}
 	r.next(Tunneled)
 	c = dial(t, r.addr)
@@ -161,14 +163,15 @@ func TestFirstRequestsWithoutARoute(t *testing.T) {
 			}
 			want := map[bool]string{true: "[502 502 403 403]", false: "[502 502 502 502]"}[first]
 			if fmt.Sprint(got) != want {
-				t.Errorf("statuses %v, want %s", got, want)
+				t.Errorf("statuses: got %v, want %s", got, want)
 			}
 			var log []Entry
 			for range 4 {
 				log = append(log, r.next(Requested))
 			}
 			if end := LastTrouble(log, callID); end.Class != outcome.Network || !strings.Contains(end.What, "provider.invalid") {
-				t.Errorf("the call ends with %+v, want network and the name", end)
+				t.Errorf("trouble of the call: got %+v, want class %q and a text with provider.invalid",
+					end, outcome.Network)
 			}
 		})
 	}
@@ -180,7 +183,7 @@ func TestFirstRequestsWithoutARoute(t *testing.T) {
 	answers.Close()
 	for range 4 {
 		if got := r.post(path, shortBody); got.status != 502 {
-			t.Errorf("status %d after an answer, want 502", got.status)
+			t.Errorf("status after a response: got %d, want 502", got.status)
 		}
 	}
 }

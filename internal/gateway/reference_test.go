@@ -24,7 +24,7 @@ func TestReferencesAreReserved(t *testing.T) {
 		last = r.next(Requested)
 	}
 	if asked := len(u.requests()); asked != 1 || *last.Sum.SpentUSD != *usd("10.00002") {
-		t.Errorf("%d requests reached the provider and cost %s USD, want 1 for 10.00002", asked, last.Sum.SpentUSD)
+		t.Errorf("requests to the provider: got %d for %s USD, want 1 for 10.00002", asked, last.Sum.SpentUSD)
 	}
 }
 

@@ -108,7 +108,7 @@ func TestPieceIsOneWrite(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, writes := answered(t, &http.Response{StatusCode: http.StatusOK, ContentLength: c.length, Body: c.body})
 			if got != c.bytes || writes != c.writes {
-				t.Errorf("%d bytes in %d writes, want %d in %d", got, writes, c.bytes, c.writes)
+				t.Errorf("response: got %d bytes in %d writes, want %d in %d", got, writes, c.bytes, c.writes)
 			}
 		})
 	}
@@ -174,7 +174,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	c := dial(t, r.addr)
 	io.WriteString(c, raw(gen))
 	if e := r.next(Requested); !e.Req.Cut || !e.Req.Aborted || e.Reason != "the client left" {
-		t.Errorf("%+v %+v", e, e.Req)
+		t.Errorf("log: got %+v, %+v, want a cut and aborted request because the client left", e, e.Req)
 	}
 }
 

@@ -108,7 +108,7 @@ func (r *rig) follow(log io.Reader) {
 		r.mu.Unlock()
 		var e Entry
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			r.t.Errorf("the log has %q: %v", lines.Text(), err)
+			r.t.Errorf("line of the log: got %q, error %v, want JSON", lines.Text(), err)
 		}
 		r.lines <- e
 	}
@@ -121,13 +121,13 @@ func (r *rig) next(kind string) Entry {
 		select {
 		case e, open := <-r.lines:
 			if !open {
-				r.t.Fatalf("ended without a line %q: %s", kind, r.log())
+				r.t.Fatalf("whole log: got %s, want a line %q", r.log(), kind)
 			}
 			if e.Kind == kind {
 				return e
 			}
 		case <-time.After(time.Minute):
-			r.t.Fatalf("no line %q came: %s", kind, r.log())
+			r.t.Fatalf("log after a minute: got %s, want a line %q", r.log(), kind)
 		}
 	}
 }

@@ -53,7 +53,7 @@ func TestStop(t *testing.T) {
 	readSome(t, c)
 	r.stop()
 	if e := r.next(Requested); !e.Req.Cut || e.Reason != "the call is over" || e.Req.Charged != most {
-		t.Errorf("the request under way: %+v %+v", e, e.Req)
+		t.Errorf("request under way: got %+v, %+v, want it cut at the end of the call, charged %d", e, e.Req, most)
 	}
 	if e := r.next(Ended); e.Reason != "ended by a signal" {
 		t.Errorf("got reason %q, want a signal", e.Reason)
@@ -80,17 +80,17 @@ func TestInvalidCommands(t *testing.T) {
 	} {
 		r.send(line)
 		if e := r.next(Noted); !strings.HasPrefix(e.Reason, "cannot execute a command: ") {
-			t.Errorf("%.50s: %+v", line, e)
+			t.Errorf("command %.50s: got %+v, want a note that it cannot be executed", line, e)
 		}
 	}
 	r.send(`{"budget":{}}`)
 	r.next(Obeyed)
 	io.WriteString(r.in, strings.Repeat("x", longestLine)) // is the end of the input
 	if log := r.log(); strings.Contains(log, realKey) {
-		t.Errorf("the log has what was sent: %s", log)
+		t.Errorf("log: got %s, want one without the key of the commands", log)
 	}
 	if got := r.post("/gemini/x", "{}"); got.status != http.StatusNotFound {
-		t.Errorf("it serves no more: %+v", got)
+		t.Errorf("request after invalid commands: got %+v, want status 404", got)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestSetupThatIsRefused(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		for e := range r.lines {
-			t.Errorf("it wrote %+v", e)
+			t.Errorf("line of the log: got %+v, want none", e)
 		}
 	}
 }
@@ -125,7 +125,7 @@ func TestSetupThatIsRefused(t *testing.T) {
 func TestSecretsHide(t *testing.T) {
 	s := setup("http://up.example")
 	if all := fmt.Sprintf("%v %+v %#v %s", s, s, s, s.Providers[0].Key); strings.Contains(all, realKey) || strings.Contains(all, callTok) {
-		t.Error(all)
+		t.Errorf("printed setup: got %s, want one without the key and the token", all)
 	}
 }
 

@@ -91,11 +91,11 @@ func TestNoAnswerIsCut(t *testing.T) {
 	s := newStream(50, 0)
 	r := start(t, setup(serve(t, s.ServeHTTP).URL))
 	if _, wrong := load("http://"+r.addr+"/"+callID+gen, s.whole, requests, 64); wrong > 0 {
-		t.Errorf("%d of %d answers are not as the provider gave them", wrong, requests)
+		t.Errorf("responses that differ from the provider's: got %d of %d, want none", wrong, requests)
 	}
 	for range requests {
 		if e := r.next(Requested); e.Req.Cut || e.Req.Status != http.StatusOK || e.Usage == nil || *e.Usage.Total != 1050 || e.Req.Out != int64(len(s.whole)) {
-			t.Fatalf("%+v %+v", e, e.Req)
+			t.Fatalf("log: got %+v, %+v, want status 200, not cut, %d bytes and 1050 tokens", e, e.Req, len(s.whole))
 		}
 	}
 }

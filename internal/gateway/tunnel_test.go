@@ -26,12 +26,12 @@ func TestPublic(t *testing.T) {
 	for want, all := range tests {
 		for _, a := range all {
 			if got := isPublic(netip.MustParseAddr(a)); got != want {
-				t.Errorf("%s: public %v", a, got)
+				t.Errorf("isPublic(%s): got %t, want %t", a, got, want)
 			}
 		}
 	}
 	if isPublic(netip.Addr{}) {
-		t.Error("no address is public")
+		t.Error("isPublic of no address: got true, want false")
 	}
 }
 
@@ -136,12 +136,12 @@ func TestRelay(t *testing.T) {
 	client.(*net.TCPConn).CloseWrite()
 	got, err := io.ReadAll(server) // its end has come through while the other way is open
 	if err != nil || !bytes.Equal(got, question) {
-		t.Fatalf("%d bytes, %v", len(got), err)
+		t.Fatalf("data from the client: got %d bytes, error %v, want its %d", len(got), err, len(question))
 	}
 	server.Write(answer)
 	server.Close()
 	if got, err = io.ReadAll(client); err != nil || !bytes.Equal(got, answer) {
-		t.Fatalf("%d bytes, %v", len(got), err)
+		t.Fatalf("data from the server: got %d bytes, error %v, want its %d", len(got), err, len(answer))
 	}
 	if e := <-end; e.up != 1000 || e.down != 5000 || e.err != nil {
 		t.Errorf("got %+v, want 1000 up, 5000 down", e)
@@ -175,7 +175,7 @@ func TestBusyTunnelLives(t *testing.T) {
 			time.Sleep(40 * time.Second)
 			go client.Write([]byte("x"))
 			if _, err := io.ReadFull(server, make([]byte, 1)); err != nil {
-				t.Fatalf("after %d pieces: %v", i, err)
+				t.Fatalf("piece %d: got error %v, want it to arrive", i, err)
 			}
 		}
 		client.Close()

@@ -200,7 +200,7 @@ func TestOddUsage(t *testing.T) {
 			}
 			e := r.next(Requested)
 			if e.Usage == nil {
-				t.Fatalf("got no usage: %s", encode(t, e))
+				t.Fatalf("usage: got none in %s, want %s", encode(t, e), c.want)
 			}
 			cost := "-"
 			if e.Cost != nil {
@@ -211,10 +211,12 @@ func TestOddUsage(t *testing.T) {
 				t.Errorf("got %s for %s USD, want %s for %s USD", got, cost, c.want, c.cost)
 			}
 			if c.cost != "-" && (*e.Req.ChargedUSD != *usd(c.cost) || e.Req.Charged != *e.Usage.Total) {
-				t.Errorf("the budget counts %d tokens and %s USD, want %s tokens and %s USD", e.Req.Charged, e.Req.ChargedUSD, shown(e.Usage.Total), c.cost)
+				t.Errorf("charge: got %d tokens and %s USD, want %s tokens and %s USD",
+					e.Req.Charged, e.Req.ChargedUSD, shown(e.Usage.Total), c.cost)
 			}
 			if c.cost == "-" && (e.Sum.Unknown != 1 || e.Req.Charged < 128_000) {
-				t.Errorf("the budget counts %d tokens of %d unknown requests, want the reservation of 1", e.Req.Charged, e.Sum.Unknown)
+				t.Errorf("charge: got %d tokens with %d unknown requests, want at least 128000 with 1",
+					e.Req.Charged, e.Sum.Unknown)
 			}
 		})
 	}

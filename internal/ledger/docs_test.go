@@ -13,10 +13,10 @@ func TestDocsNameEveryColumn(t *testing.T) {
 	}
 	for _, want := range append(strings.Split(Header, ","), Gateway, CLI, API, Nobody, Unknown) {
 		if !strings.Contains(string(doc), "`"+want+"`") {
-			t.Errorf("docs/tokens-csv.md does not name %s", want)
+			t.Errorf("docs/tokens-csv.md: got a page without `%s`, want one that names it", want)
 		}
 	}
 	if !strings.Contains(string(doc), "\n"+Header+"\n") {
-		t.Error("docs/tokens-csv.md has another header")
+		t.Errorf("docs/tokens-csv.md: got a page without the header, want %q", Header)
 	}
 }

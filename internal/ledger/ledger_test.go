@@ -87,12 +87,12 @@ func TestHeaderIsTheRowsTags(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("the struct has the columns %q, %v; want %q", got, err, want)
+		t.Errorf("columns of the struct: got %q, error %v, want %q", got, err, want)
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("csv"), ",")
 		if is := f.Type == reflect.TypeFor[*int64](); name != "" && name != "-" && is != slices.Contains(counts, name) {
-			t.Errorf("column %q holds a count: %t, want %t", name, slices.Contains(counts, name), is)
+			t.Errorf("column %q: got a count %t, want %t", name, slices.Contains(counts, name), is)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestAppend(t *testing.T) {
 		t.Errorf("bad %v (-want +got)\n%s", bad, diff)
 	}
 	if got := listing(t, path); got != "tokens.csv" {
-		t.Errorf("left %s", got)
+		t.Errorf("files: got %s, want tokens.csv", got)
 	}
 }
 
@@ -136,10 +136,10 @@ func TestAppendAfterATornAppend(t *testing.T) {
 		}
 		if torn := whole[strings.LastIndexByte(whole[:cut], '\n')+1 : cut]; torn != "" {
 			if kept := content(t, path+".torn"); kept != torn+"\n" || len(notices) != 1 {
-				t.Errorf("cut at %d: kept %q, want %q; %v", cut, kept, torn, notices)
+				t.Errorf("cut at %d: got %q with notices %v, want %q with one notice", cut, kept, notices, torn+"\n")
 			}
 		} else if len(notices) > 0 {
-			t.Errorf("cut at %d: %v", cut, notices)
+			t.Errorf("notices after a cut at %d: got %v, want none", cut, notices)
 		}
 	}
 }
@@ -179,10 +179,10 @@ func TestEnsureHeader(t *testing.T) {
 				t.Errorf("content (-want +got)\n%s", diff)
 			}
 			if got := listing(t, path); got != c.files {
-				t.Errorf("files %s, want %s", got, c.files)
+				t.Errorf("files: got %s, want %s", got, c.files)
 			}
 			if again, err := l.Append([]Row{sample("c9", "m")}); err != nil || len(again) > 0 {
-				t.Errorf("append: %v, %v", again, err)
+				t.Errorf("Append: got notices %v, error %v, want none", again, err)
 			}
 		})
 	}
@@ -191,7 +191,7 @@ func TestEnsureHeader(t *testing.T) {
 func TestEnsureHeaderMakesTheDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "logs", "tokens.csv")
 	if _, err := Open(path).EnsureHeader(); err != nil || content(t, path) != Header+"\n" {
-		t.Errorf("got %v", err)
+		t.Errorf("EnsureHeader: got error %v, want none, and the header in the file", err)
 	}
 }
 
@@ -220,12 +220,12 @@ func TestNeutral(t *testing.T) {
 				t.Fatalf("%v (-want +got)\n%s", err, diff)
 			}
 			if again, err := Neutral(got); err != nil || string(again) != c.after {
-				t.Errorf("once more gives %q, %v", again, err)
+				t.Errorf("Neutral again: got %q, error %v, want %q", again, err, c.after)
 			}
 		})
 	}
 	if got, err := Neutral([]byte("=cmd()\n")); err == nil {
-		t.Errorf("a foreign file gives %q", got)
+		t.Errorf("Neutral of a foreign file: got %q, want an error", got)
 	}
 }
 
@@ -248,10 +248,11 @@ func TestForeignFilesAreNotChanged(t *testing.T) {
 			t.Errorf("%.40q: got %v, want %q", c.before, err, c.want)
 		}
 		if _, err := l.Append([]Row{sample("c1", "m")}); err == nil {
-			t.Errorf("%.40q: appended", c.before)
+			t.Errorf("Append to %.40q: got no error, want one", c.before)
 		}
 		if content(t, path) != c.before || listing(t, path) != "tokens.csv" {
-			t.Errorf("%.40q was changed, or %s", c.before, listing(t, path))
+			t.Errorf("file after Append: got %.200q in %s, want %.200q in tokens.csv",
+				content(t, path), listing(t, path), c.before)
 		}
 	}
 }
@@ -265,11 +266,11 @@ func TestLinksAndFIFOsAreRefused(t *testing.T) {
 	}
 	for _, path := range []string{link, fifo, dir} {
 		if _, err := Open(path).Append([]Row{sample("c1", "m")}); err == nil {
-			t.Errorf("%s was written to", path)
+			t.Errorf("Append to %s: got no error, want one", path)
 		}
 	}
 	if got := content(t, target); got != Header+"\n" {
-		t.Errorf("the link's target became %q", got)
+		t.Errorf("target of the link: got %q, want %q", got, Header+"\n")
 	}
 }
 
@@ -300,11 +301,11 @@ func TestCellsAreNoFormulas(t *testing.T) {
 		}
 		cell := strings.TrimSuffix(strings.TrimPrefix(data.String(), "2026-11-21T10:00:00Z,1,2,builder,"), ",100,20,0,120,s1,,,unknown,cli,c1,gemini,1500,done\n")
 		if cell != c.cell && `"`+cell+`"` != c.cell {
-			t.Errorf("%q is written as %q, want %q", c.in, cell, c.cell)
+			t.Errorf("cell of %q: got %q, want %q", c.in, cell, c.cell)
 		}
 		rows, bad := read(t, Header+"\n"+data.String())
 		if len(rows) != 1 || rows[0].Model != c.out {
-			t.Errorf("%q came back as %v, %v; want %q", c.in, rows, bad, c.out)
+			t.Errorf("model %q read back: got %v, bad %v, want %q", c.in, rows, bad, c.out)
 		}
 	}
 }
@@ -317,14 +318,14 @@ func TestAppendFindsRowsByTheirCleanNames(t *testing.T) {
 		}
 	}
 	if rows, _ := read(t, content(t, path)); len(rows) != 1 {
-		t.Errorf("%d rows", len(rows))
+		t.Errorf("rows: got %d, want 1", len(rows))
 	}
 }
 
 func TestWrite(t *testing.T) {
 	var b bytes.Buffer
 	if err := Write(&b, []Row{sample("c1", "m")}); err != nil || b.String() != Header+"\n"+sampleLine {
-		t.Errorf("got %q, %v", b.String(), err)
+		t.Errorf("Write: got %q, error %v, want %q", b.String(), err, Header+"\n"+sampleLine)
 	}
 }
 
@@ -336,7 +337,7 @@ func TestCost(t *testing.T) {
 		{Row{}, ""}, {Row{Count: usage.Count{Input: n(0), Total: n(0)}}, ""}, {Row{Count: usage.Count{Total: n(1)}}, Unknown}, {Row{Count: usage.Count{Thoughts: n(3)}}, Unknown},
 	} {
 		if got := Cost(c.row); got != c.want {
-			t.Errorf("%+v costs %q, want %q", c.row, got, c.want)
+			t.Errorf("Cost(%+v): got %q, want %q", c.row, got, c.want)
 		}
 	}
 }
@@ -350,7 +351,7 @@ func TestDay(t *testing.T) {
 		"":                                                                   Unknown,
 	} {
 		if got := (Row{Timestamp: in}).Day(); got != want {
-			t.Errorf("%q is day %q, want %q", in, got, want)
+			t.Errorf("day of %q: got %q, want %q", in, got, want)
 		}
 	}
 }
@@ -375,7 +376,7 @@ func TestScanReportsEachBadLine(t *testing.T) {
 		calls = append(calls, r.CallID)
 	}
 	if !slices.Equal(calls, []string{"c1", "c3", "c6"}) {
-		t.Errorf("rows of %v", calls)
+		t.Errorf("calls of the rows: got %q, want c1, c3 and c6", calls)
 	}
 	want := []string{
 		"3: not a row of the ledger: wrong number of fields",
@@ -399,10 +400,10 @@ func TestCountsAreReadStrictly(t *testing.T) {
 	}
 	rows, bad := read(t, Header+"\n"+with("c1", " 100 ")+with("c2", "  ")+with("c3", "1.9")+with("c4", "0x10")+with("c5", "010")+with("c1", "100"))
 	if len(rows) != 3 || *rows[0].Input != 100 || rows[1].Input != nil || *rows[2].Input != 10 {
-		t.Errorf("rows %+v, want inputs of 100, unknown and 10", rows)
+		t.Errorf("rows: got %+v, want inputs of 100, unknown and 10", rows)
 	}
 	if want := []string{`4: input is "1.9", want a whole number`, `5: input is "0x10", want a whole number`, "7: it duplicates line 2"}; !slices.Equal(bad, want) {
-		t.Errorf("bad %q, want %q", bad, want)
+		t.Errorf("bad lines: got %q, want %q", bad, want)
 	}
 }
 
@@ -423,7 +424,7 @@ func TestOldLedgerNotWritable(t *testing.T) {
 		t.Errorf("got notices %q, error %v, want only an error", notices, err)
 	}
 	if content(t, path) != before || listing(t, path) != "tokens.csv" {
-		t.Errorf("the file was changed, or %s", listing(t, path))
+		t.Errorf("file: got %.200q in %s, want %.200q in tokens.csv", content(t, path), listing(t, path), before)
 	}
 }
 
@@ -457,7 +458,9 @@ func TestTenThousandRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	totals := &Totals{}
-	if err := l.Scan(totals.Add, func(line int, reason string) { t.Errorf("line %d: %s", line, reason) }); err != nil {
+	if err := l.Scan(totals.Add, func(line int, reason string) {
+		t.Errorf("line %d: got %s, want a row", line, reason)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if totals.all.Rows != len(rows) {
@@ -488,10 +491,11 @@ func TestScanHoldsNoRows(t *testing.T) {
 		if n++; n == 1 || n == rows {
 			most = max(most, held())
 		}
-	}, func(line int, reason string) { t.Errorf("line %d: %s", line, reason) }); err != nil {
+	}, func(line int, reason string) { t.Errorf("line %d: got %s, want a row", line, reason) }); err != nil {
 		t.Fatal(err)
 	}
 	if limit := before + 5*uint64(len(text))/2; n != rows || most > limit {
-		t.Errorf("amid %d rows %d bytes are held, want at most %d, for a file of %d", n, most, limit, len(text))
+		t.Errorf("memory for %d rows: got %d bytes, want %d rows and at most %d bytes for a file of %d",
+			n, most, rows, limit, len(text))
 	}
 }

@@ -33,7 +33,7 @@ func TestOwnList(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all.Date.IsZero() || all.Age(all.Date.AddDate(0, 0, 30)) != 30 {
-		t.Errorf("dated %s", all.Date)
+		t.Errorf("date of the list: got %s, want one with an age of 30 days after 30 days", all.Date)
 	}
 	million := n(1_000_000)
 	for _, c := range []struct {
@@ -59,14 +59,14 @@ func TestOwnList(t *testing.T) {
 		p, ok := all.At(c.model, on(t, c.day))
 		got, known := p.OfRequest(c.use)
 		if !ok || !known || got.String() != c.want {
-			t.Errorf("%s on %s: %s (%v, %v), want %s", c.model, c.day, got, ok, known, c.want)
+			t.Errorf("%s on %s: got %s (%v, %v), want %s", c.model, c.day, got, ok, known, c.want)
 		}
 	}
 	if _, ok := all.At("gemini-2.5-pro-exp", time.Now()); ok {
-		t.Error("a model that is not in the table has a price")
+		t.Error("price of a model that is not in the list: got one, want none")
 	}
 	if len(all.models) < 40 {
-		t.Errorf("%d models", len(all.models))
+		t.Errorf("models: got %d, want at least 40", len(all.models))
 	}
 }
 
@@ -102,13 +102,13 @@ func TestOwnPricesCoverTheList(t *testing.T) {
 	all := base.With(own)
 	b, _ := all.At("b", time.Now())
 	if _, a := all.At("a", time.Now()); !a || b.Input != usage.Dollar/2 || b.Thinking != 9*usage.Dollar || all.Date != base.Date || len(base.models) != 2 {
-		t.Errorf("%+v, %v", b, all.models)
+		t.Errorf("price of b: got %+v in %v, want 0.5 and 9 USD, and the other models unchanged", b, all.models)
 	}
 	if _, err := OwnPrice("b", map[string]any{"input": 1.0}); err == nil || err.Error() != "output is missing, the price of a million response tokens" {
 		t.Errorf("got %v, want that output has no price", err)
 	}
 	if _, err := OwnPrice("b", "cheap"); err == nil {
-		t.Error("a word is a price")
+		t.Error("OwnPrice of a word: got no error, want one")
 	}
 }
 

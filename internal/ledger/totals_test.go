@@ -93,7 +93,7 @@ func TestCounterShowsMissingCounts(t *testing.T) {
 			got.add(number, true)
 		}
 		if got.String() != c.want {
-			t.Errorf("%+v shows %q, want %q", got, got, c.want)
+			t.Errorf("text of %+v: got %q, want %q", got, got, c.want)
 		}
 	}
 }
@@ -134,7 +134,9 @@ func TestTotalsOfASubscription(t *testing.T) {
 				t.Fatal(err)
 			}
 			var totals Totals
-			if err := l.Scan(totals.Add, func(line int, reason string) { t.Errorf("line %d: %s", line, reason) }); err != nil {
+			if err := l.Scan(totals.Add, func(line int, reason string) {
+				t.Errorf("line %d: got %s, want a row", line, reason)
+			}); err != nil {
 				t.Fatal(err)
 			}
 			got := totals.Account().All
@@ -164,7 +166,7 @@ func TestTotalsJSON(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if data, err := json.Marshal(new(Totals).Account()); err != nil || !bytes.Contains(data, []byte(`"role":[]`)) {
-		t.Errorf("without rows: %s, %v", data, err)
+		t.Errorf("totals without rows: got %s, error %v, want an empty list of roles", data, err)
 	}
 }
 
@@ -193,7 +195,7 @@ func FuzzScan(f *testing.F) {
 			func(r Row) { known++; rows = append(rows, r) },
 			func(int, string) { known++ })
 		if known > lines || err != nil && known > 0 {
-			t.Fatalf("%d results from %d lines, %v", known, lines, err)
+			t.Fatalf("results: got %d, error %v, want at most %d, none with an error", known, err, lines)
 		}
 		var kept []Row
 		for _, r := range rows {
@@ -206,13 +208,13 @@ func FuzzScan(f *testing.F) {
 		data := out.String()
 		for _, c := range data {
 			if c != '\n' && !redact.Plain(c) {
-				t.Fatalf("%q holds %U", data, c)
+				t.Fatalf("written rows %q: got %U, want only plain characters", data, c)
 			}
 		}
 		for line := range strings.Lines(data) {
 			fields, err := csv.NewReader(strings.NewReader(line)).Read()
 			if err != nil || slices.ContainsFunc(fields, func(cell string) bool { return cell != "" && strings.Contains("=+-@", cell[:1]) }) {
-				t.Fatalf("%q is a formula, %v", line, err)
+				t.Fatalf("cells of %q: got %q, error %v, want no formula", line, fields, err)
 			}
 		}
 		again, bad := read(t, Header+"\n"+data)

@@ -50,11 +50,11 @@ func TestLongLines(t *testing.T) {
 	got := String(long + "\nshort\n" + long)
 	lines := strings.Split(got, "\n")
 	if len(lines) != 3 || len(lines[0]) != maxLine || !strings.HasSuffix(lines[0], "a"+cutMark) || lines[1] != "short" || lines[2] != lines[0] {
-		t.Errorf("got %d lines, first of %d bytes", len(lines), len(lines[0]))
+		t.Errorf("lines: got %d, first of %d bytes, want 3, first of %d bytes", len(lines), len(lines[0]), maxLine)
 	}
 	whole := long[:maxLine-len(cutMark)]
 	if got := String(whole); got != whole {
-		t.Error("a line that fits is cut")
+		t.Errorf("line that fits: got %d bytes, want its %d unchanged", len(got), len(whole))
 	}
 }
 
@@ -65,7 +65,8 @@ func TestCutLinesStayCut(t *testing.T) {
 		for _, end := range []string{"\u202e", "\x01", "𝒳", "é", "a"} {
 			once := String(strings.Repeat("a", maxLine-16+n) + strings.Repeat(end, 20))
 			if twice := String(once); twice != once || len(once) != maxLine {
-				t.Errorf("%d bytes, then %q: %d bytes, then %d", maxLine-16+n, end, len(once), len(twice))
+				t.Errorf("line of %d bytes and 20 times %q: got %d bytes, then %d, want %d and the same again",
+					maxLine-16+n, end, len(once), len(twice), maxLine)
 			}
 		}
 	}
@@ -84,7 +85,7 @@ func TestWriter(t *testing.T) {
 	}
 	want := "builder │ one\nbuilder │ two\nbuilder │ \nbuilder │ th€\\x1b[0m\\xe2\n"
 	if out.String() != want {
-		t.Errorf("got %q", out.String())
+		t.Errorf("output: got %q, want %q", out.String(), want)
 	}
 }
 
@@ -130,11 +131,11 @@ func TestFold(t *testing.T) {
 	}
 	for in, want := range map[string]string{"abcdefghij": "abcd\n  efgh\n  ij", "": "", "abcd": "abcd", "a漢漢漢": "a漢\n  漢漢", "ab cd e": "ab\n  cd e", "a bcdefg h": "a\n  bcde\n  fg h", "a  b": "a  b"} {
 		if got := Fold(in, 4, "  "); got != want {
-			t.Errorf("Fold(%q) = %q, want %q", in, got, want)
+			t.Errorf("Fold(%q): got %q, want %q", in, got, want)
 		}
 	}
 	if got := Fold("漢字", 0, "> "); got != "漢\n> 字" {
-		t.Errorf("without room: %q", got)
+		t.Errorf("Fold without room: got %q, want %q", got, "漢\n> 字")
 	}
 }
 
@@ -144,7 +145,7 @@ func (aFull) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestCleanWriterReturnsErrors(t *testing.T) {
 	if _, err := (&cleaner{to: aFull{}}).Write([]byte("x")); err == nil {
-		t.Error("an error was swallowed")
+		t.Error("Write to a full writer: got no error, want one")
 	}
 }
 
@@ -162,14 +163,14 @@ func FuzzSanitize(f *testing.F) {
 		onlyText(t, once)
 		for line := range strings.SplitSeq(once, "\n") {
 			if len(line) > maxLine {
-				t.Fatalf("a line of %d bytes", len(line))
+				t.Fatalf("line: got %d bytes, want at most %d", len(line), maxLine)
 			}
 		}
 		if twice := String(once); twice != once {
-			t.Fatalf("once  %q\ntwice %q", once, twice)
+			t.Fatalf("cleaned again: got %q, want %q", twice, once)
 		}
 		if got := through(t, plain, in, step); got != once {
-			t.Fatalf("whole   %q\nchunked %q", once, got)
+			t.Fatalf("output in chunks: got %q, want %q", got, once)
 		}
 	})
 }
@@ -183,17 +184,17 @@ func FuzzLog(f *testing.F) {
 		once := through(t, aLog, in, 1<<20)
 		onlyText(t, once)
 		if chunked := through(t, aLog, in, step); chunked != once {
-			t.Fatalf("whole   %q\nchunked %q", once, chunked)
+			t.Fatalf("output in chunks: got %q, want %q", chunked, once)
 		}
 		if twice := through(t, aLog, []byte(once), 1<<20); twice != once {
-			t.Fatalf("once  %q\ntwice %q", once, twice)
+			t.Fatalf("cleaned again: got %q, want %q", twice, once)
 		}
 		var before, after any
 		if bytes.ContainsRune(in, '\r') || json.Unmarshal(in, &before) != nil {
 			return
 		}
 		if err := json.Unmarshal([]byte(once), &after); err != nil || !reflect.DeepEqual(before, after) {
-			t.Fatalf("%q means %v, and it was %v: %v", once, after, before, err)
+			t.Fatalf("JSON %q: got %v, error %v, want %v", once, after, err, before)
 		}
 	})
 }
@@ -203,11 +204,11 @@ func aLog(w io.Writer) *cleaner { return &cleaner{to: w, log: true} }
 func onlyText(t *testing.T, s string) {
 	t.Helper()
 	if !utf8.ValidString(s) {
-		t.Fatalf("%q is not UTF-8", s)
+		t.Fatalf("text: got %q, want UTF-8", s)
 	}
 	for _, r := range s {
 		if r != '\n' && r != '\t' && (!unicode.IsGraphic(r) || r == 0x7f) {
-			t.Fatalf("%q holds %U", s, r)
+			t.Fatalf("text %q: got %U, want only visible characters", s, r)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestHoles(t *testing.T) {
 				rest = rest[n:]
 			}
 			if out.String() != want {
-				t.Errorf("%q in pieces of %d: %q, want %q", in, size, out.String(), want)
+				t.Errorf("%q in pieces of %d: got %q, want %q", in, size, out.String(), want)
 			}
 		}
 	}
@@ -44,7 +44,7 @@ func TestBounded(t *testing.T) {
 	}
 	for _, p := range []string{"defg", "more"} {
 		if _, err := b.Write([]byte(p)); err != errFull {
-			t.Errorf("%q: %v", p, err)
+			t.Errorf("Write(%q): got error %v, want %v", p, err, errFull)
 		}
 	}
 	if got := out.String(); got != "abcde\n[abl: the rest was left out]\n" {
@@ -66,6 +66,6 @@ func TestKeepAHole(t *testing.T) {
 	}
 	want := "before\n" + strings.Repeat(`\u0000`, longRun) + "\n[abl: more NUL bytes were left out]\n"
 	if got, err := os.ReadFile(path); err != nil || string(got) != want {
-		t.Errorf("%q, %v", got[:min(len(got), 200)], err)
+		t.Errorf("file: got %q, error %v, want %.200q", got[:min(len(got), 200)], err, want)
 	}
 }

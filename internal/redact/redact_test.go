@@ -50,7 +50,8 @@ func TestStringRemovesBase64(t *testing.T) {
 				// Only the encoding of the bytes around the secret, and a part of a character at
 				// either end, may remain.
 				if bare == got || len(bare) > (before+after)*4/3+6 {
-					t.Errorf("%d before, %d after: %q of %q", before, after, got, text)
+					t.Errorf("base64 %q with %d bytes before and %d after: got %q, want the secret replaced",
+						text, before, after, got)
 				}
 			}
 		}
@@ -63,22 +64,22 @@ func TestStringRemovesWrappedForms(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n", `\n`, `\r\n`, `\\n`} {
 		for at := 1; at < 8; at++ {
 			if got := r.String("x" + "abcdefgh"[:at] + end + "abcdefgh"[at:] + end); got != "x[secret …gh]"+end {
-				t.Errorf("%q at %d: %q", end, at, got)
+				t.Errorf("line end %q at %d: got %q, want %q", end, at, got, "x[secret …gh]"+end)
 			}
 		}
 		if got := r.String(strings.Join(strings.Split("abcdefgh", ""), end)); got != "[secret …gh]" {
-			t.Errorf("%q everywhere: %q", end, got)
+			t.Errorf("line end %q everywhere: got %q, want [secret …gh]", end, got)
 		}
 	}
 	long := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("b", 50) + key + strings.Repeat("a", 50)))
 	r = New(key)
 	if got := r.String(long[:76] + "\n" + long[76:]); strings.Count(got, "[secret …42]") != 1 || len(got) > 150 {
-		t.Errorf("wrapped base64: %q", got)
+		t.Errorf("wrapped base64: got %q, want one replacement and at most 150 bytes", got)
 	}
 	for _, innocent := range []string{"abcd\n\nefgh", "abcd \nefgh", "abcd\refgh", `abcd\tefgh`} {
 		r := New("abcdefgh")
 		if got := r.String(innocent); got != innocent || string(r.Bytes([]byte(innocent))) != innocent {
-			t.Errorf("%q became %q", innocent, got)
+			t.Errorf("String(%q): got %q, from Bytes %q, want it unchanged", innocent, got, r.Bytes([]byte(innocent)))
 		}
 	}
 }
@@ -127,7 +128,7 @@ func TestString(t *testing.T) {
 		}
 	}
 	if got := (&Redactor{}).String("text"); got != "text" {
-		t.Errorf("the zero Redactor gives %q", got)
+		t.Errorf("String of the zero Redactor: got %q, want text", got)
 	}
 }
 
@@ -139,7 +140,7 @@ func TestWriterPassesOtherText(t *testing.T) {
 		{"line abc", "line "}, {"dxy\n", "line abcdxy\n"}, {"abcd", "line abcdxy\n"}, {"\n", "line abcdxy\n"}, {"efgh", "line abcdxy\n[secret …gh]"},
 	} {
 		if n, err := w.Write([]byte(step.in)); n != len(step.in) || err != nil || out.String() != step.soFar {
-			t.Errorf("after %q: %q, %d, %v", step.in, out.String(), n, err)
+			t.Errorf("output after %q: got %q, count %d, error %v, want %q", step.in, out.String(), n, err, step.soFar)
 		}
 	}
 	if err := errors.Join(w.Close(), w.Close()); err != nil {
@@ -154,7 +155,7 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
 func TestWriterReturnsErrors(t *testing.T) {
 	r := New("abcdefgh")
 	if _, err := r.Writer(full{}).Write([]byte("x")); err == nil {
-		t.Error("an error was swallowed")
+		t.Error("Write to a full writer: got no error, want one")
 	}
 }
 
@@ -167,7 +168,7 @@ func TestWriterHoldsLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(w.held) > 64 {
-			t.Fatalf("holds %d bytes", len(w.held))
+			t.Fatalf("buffered bytes: got %d, want at most 64", len(w.held))
 		}
 	}
 }
@@ -193,21 +194,21 @@ func FuzzSplits(f *testing.F) {
 		in := before + form + after
 		want := r.String(in)
 		if bare := strings.ReplaceAll(want, replacement(secret), "\x00"); strings.Contains(bare, form) && !strings.Contains(form, "\x00") && !strings.ContainsAny(form, brackets) {
-			t.Fatalf("%q of %q holds %q", want, in, form)
+			t.Fatalf("String(%q): got %q, want it without %q", in, want, form)
 		}
 		if !strings.Contains(want, replacement(secret)) {
-			t.Fatalf("%q of %q has no mark", want, in)
+			t.Fatalf("String(%q): got %q, want one with %q", in, want, replacement(secret))
 		}
 		for cut := range len(in) {
 			if got := inParts(t, r, in[:cut], in[cut:]); got != want {
-				t.Fatalf("cut at %d: %q, whole %q", cut, got, want)
+				t.Fatalf("cut at %d: got %q, want %q", cut, got, want)
 			}
 		}
 		if got := string(r.Bytes([]byte(in))); got != want {
-			t.Fatalf("as bytes: %q, whole %q", got, want)
+			t.Fatalf("as bytes: got %q, want %q", got, want)
 		}
 		if got := inParts(t, r, strings.Split(in, "")...); got != want {
-			t.Fatalf("byte by byte: %q, whole %q", got, want)
+			t.Fatalf("byte by byte: got %q, want %q", got, want)
 		}
 	})
 }

@@ -17,7 +17,7 @@ func TestRunnerLog(t *testing.T) {
 	}
 	var out bytes.Buffer
 	if ForRunner(&out) != &out {
-		t.Error("without a runner the output is another one")
+		t.Errorf("ForRunner without a runner: got a %T, want the writer itself", ForRunner(&out))
 	}
 	t.Setenv("GITHUB_ACTIONS", "true")
 	for in, want := range map[string]string{
@@ -44,7 +44,7 @@ func TestRunnerLog(t *testing.T) {
 	out.Reset()
 	ForRunner(&out).(*RunnerLog).Command("group", "::a ##[b]")
 	if out.String() != "::group::::a ##\\u005bb]\n" {
-		t.Errorf("its own command: %q", out.String())
+		t.Errorf("Command: got %q, want %q", out.String(), "::group::::a ##\\u005bb]\n")
 	}
 }
 
@@ -70,14 +70,14 @@ func FuzzRunnerLog(f *testing.F) {
 			return r
 		}, out.String())
 		if at := command.FindString(seen); at != "" {
-			t.Fatalf("%q is in %q", at, out.String())
+			t.Fatalf("commands in %q: got %q, want none", out.String(), at)
 		}
 		out.Reset()
 		doc, _ := json.Marshal(text)
 		_, _ = ForRunner(&out).Write(doc)
 		var was, is string
 		if json.Unmarshal(doc, &was) != nil || json.Unmarshal(out.Bytes(), &is) != nil || was != is {
-			t.Fatalf("%s became %s", doc, out.Bytes())
+			t.Fatalf("JSON: got %s, want the same string as %s", out.Bytes(), doc)
 		}
 	})
 }

@@ -29,7 +29,7 @@ func hiding(secrets ...string) *Sanitizer {
 func TestNewKnowsTheEnvironment(t *testing.T) {
 	o := NewSanitizer([]string{"GEMINI_API_KEY=" + aKey, "NAME=sesame-street", "EMPTY_TOKEN=", "ODD", "PWD=/home/someone"})
 	if got := o.Line(aKey + " sesame-street /home/someone"); got != "[secret …11] sesame-street /home/someone" {
-		t.Errorf("got %q", got)
+		t.Errorf("Line: got %q, want %q", got, "[secret …11] sesame-street /home/someone")
 	}
 }
 
@@ -51,7 +51,7 @@ func TestText(t *testing.T) {
 	}
 	var nobody *Sanitizer
 	if got := nobody.Line(in); got != `\x1b[31m<b>`+aKey+" abl: passed" {
-		t.Errorf("without secrets: %q", got)
+		t.Errorf("Line without secrets: got %q, want %q", got, `\x1b[31m<b>`+aKey+" abl: passed")
 	}
 }
 
@@ -60,7 +60,7 @@ func TestRedactsBeforeItCuts(t *testing.T) {
 	o := hiding(aKey)
 	for pad := 4060; pad < 4100; pad++ {
 		if got := o.String(strings.Repeat("a", pad) + aKey); strings.Contains(got, aKey[:4]) {
-			t.Fatalf("after %d bytes: %q", pad, got[pad-10:])
+			t.Fatalf("text after %d bytes: got %q, want no part of the key", pad, got[pad-10:])
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestHideWhileWriting(t *testing.T) {
 	}
 	want := aKey + " another-secret\n[secret …11] another-secret\n[secret …11] [secret …et]\n"
 	if out.String() != want {
-		t.Errorf("got %q", out.String())
+		t.Errorf("output: got %q, want %q", out.String(), want)
 	}
 }
 
@@ -89,11 +89,12 @@ func TestVoiceIsNotHeldBack(t *testing.T) {
 		{"it says s\n", "it says s\n"}, {"and sesa", "it says s\nand "}, {"me-open-4711 s", "it says s\nand [secret …11] "},
 	} {
 		if _, err := v.Write([]byte(step.in)); err != nil || out.String() != step.soFar {
-			t.Errorf("after %q: %q, %v", step.in, out.String(), err)
+			t.Errorf("output after %q: got %q, error %v, want %q", step.in, out.String(), err, step.soFar)
 		}
 	}
 	if err := v.Close(); err != nil || out.String() != "it says s\nand [secret …11] s" {
-		t.Errorf("at the end: %q, %v", out.String(), err)
+		t.Errorf("output at the end: got %q, error %v, want %q",
+			out.String(), err, "it says s\nand [secret …11] s")
 	}
 }
 
@@ -109,7 +110,7 @@ func TestWriterPrefixes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "builder │ a\nbuilder │ abl: passed [secret …11]\\x1b[2J\n"; out.String() != want {
-		t.Errorf("got %q", out.String())
+		t.Errorf("output: got %q, want %q", out.String(), want)
 	}
 }
 
@@ -126,7 +127,7 @@ func TestVoicesOfSeveral(t *testing.T) {
 	}
 	all.Wait()
 	if want := strings.Repeat("one line [secret …11]\n", 400); out.String() != want {
-		t.Error("lines are torn")
+		t.Errorf("output of several writers (-want +got)\n%s", cmp.Diff(want, out.String()))
 	}
 }
 
@@ -142,10 +143,10 @@ func TestJSON(t *testing.T) {
 	onlySafe(t, string(data))
 	var got map[string]any
 	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatalf("%v: %s", err, data)
+		t.Fatalf("output: got %s, error %v, want valid JSON", data, err)
 	}
 	if !strings.Contains(got["coded"].(string), "[secret …11]") {
-		t.Errorf("base64: %v", got["coded"])
+		t.Errorf("base64: got %v, want it with [secret …11]", got["coded"])
 	}
 	delete(got, "coded")
 	want := map[string]any{
@@ -153,10 +154,10 @@ func TestJSON(t *testing.T) {
 		"b": []any{true, nil, ""}, "long": strings.Repeat("a", 9000), "turn": `\[secret …11]"`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("output (-want +got)\n%s", diff)
 	}
 	if _, err := (*Sanitizer)(nil).JSON(func() {}); err == nil {
-		t.Error("what is no JSON is taken")
+		t.Error("JSON of a function: got no error, want one")
 	}
 }
 
@@ -174,10 +175,10 @@ func TestClean(t *testing.T) {
 	}
 	want := texts{"said [secret …11]\\u001b[2J\nabl: passed", []string{"[secret …11]"}, map[string]string{"a": `\u202e`}, &n}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("struct (-want +got)\n%s", diff)
 	}
 	if err := hiding(aKey).Clean(func() {}); err == nil {
-		t.Error("what is no JSON is taken")
+		t.Error("Clean of a function: got no error, want one")
 	}
 }
 
@@ -193,18 +194,18 @@ func FuzzDocument(f *testing.F) {
 		}
 		out := string(o.document([]byte(in)))
 		if !json.Valid([]byte(out)) {
-			t.Fatalf("%q became %q", in, out)
+			t.Fatalf("document of %q: got %q, want valid JSON", in, out)
 		}
 		onlySafe(t, out)
 		var text string
 		if json.Unmarshal([]byte(out), &text) == nil {
 			onlySafe(t, text)
 			if strings.Contains(text, aKey) {
-				t.Fatalf("%q holds the key", text)
+				t.Fatalf("string of the document: got %q, want it without the key", text)
 			}
 		}
 		if again := string(o.document([]byte(out))); again != out {
-			t.Fatalf("once  %q\ntwice %q", out, again)
+			t.Fatalf("document again: got %q, want %q", again, out)
 		}
 	})
 }
@@ -213,7 +214,7 @@ func onlySafe(t *testing.T, s string) {
 	t.Helper()
 	for _, r := range strings.ToValidUTF8(s, "\x00") {
 		if r != '\n' && r != '\t' && (!unicode.IsGraphic(r) || r == 0x7f) {
-			t.Fatalf("%q holds %U", s, r)
+			t.Fatalf("text %q: got %U, want only visible characters", s, r)
 		}
 	}
 }
@@ -254,14 +255,15 @@ func TestKeep(t *testing.T) {
 		}
 		got, err := os.ReadFile(path)
 		if err != nil || string(got) != want {
-			t.Errorf("%.60q became %.60q, %v", in, got, err)
+			t.Errorf("file with %.60q: got %.60q, error %v, want %.60q", in, got, err, want)
 		}
 		after := stat(t, path)
 		if os.SameFile(before, after) != (in == want) || after.Mode() != before.Mode() {
-			t.Errorf("%.60q: replaced %t, mode %v", in, !os.SameFile(before, after), after.Mode())
+			t.Errorf("file with %.60q: got replaced %t, mode %v, want %t, %v",
+				in, !os.SameFile(before, after), after.Mode(), in != want, before.Mode())
 		}
 		if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
-			t.Errorf("%d files are left, %v", len(entries), err)
+			t.Errorf("files: got %d, error %v, want 1", len(entries), err)
 		}
 	}
 }
@@ -286,12 +288,12 @@ func TestKeepRefuses(t *testing.T) {
 	for _, name := range []string{"link", "missing", "."} {
 		t.Run(name, func(t *testing.T) {
 			if err := sanitize(hiding(aKey), filepath.Join(dir, name)); err == nil {
-				t.Errorf("%s was kept", name)
+				t.Errorf("sanitize(%s): got no error, want one", name)
 			}
 		})
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "real")); string(got) != aKey || err != nil {
-		t.Errorf("what a link names was changed: %q, %v", got, err)
+		t.Errorf("target of the link: got %q, error %v, want %q", got, err, aKey)
 	}
 }
 
@@ -307,15 +309,15 @@ func FuzzWriter(f *testing.F) {
 		text := before + aKey + after + coded[:1+(wrap&0xff)%20] + "\n" + coded[1+(wrap&0xff)%20:]
 		whole, parts := pass(t, o, text, len(text)), pass(t, o, text, 1+(step&0xff)%9)
 		if whole != parts {
-			t.Fatalf("whole  %q\nchunks %q", whole, parts)
+			t.Fatalf("output in chunks: got %q, want %q", parts, whole)
 		}
 		onlySafe(t, whole)
 		if strings.Contains(whole, aKey) || strings.Contains(strings.ReplaceAll(whole, "\np │ ", ""), coded[:20]) {
-			t.Fatalf("%q holds the key", whole)
+			t.Fatalf("output: got %q, want it without the key", whole)
 		}
 		for line := range strings.Lines(whole) {
 			if !strings.HasPrefix(line, "p │ ") || !strings.HasSuffix(line, "\n") {
-				t.Fatalf("line %q", line)
+				t.Fatalf("line: got %q, want one with the prefix and a line end", line)
 			}
 		}
 	})

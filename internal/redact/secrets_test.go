@@ -16,7 +16,7 @@ func TestNamed(t *testing.T) {
 		"PATH": false, "HOME": false, "SRC_DIR": false, "ABL_LOOP_CALL_TIMEOUT": false, "XAUTHORITY": false, "MONKEY": false, "": false, "_": false,
 	} {
 		if got := Named(name); got != want {
-			t.Errorf("%q: %t", name, got)
+			t.Errorf("Named(%q): got %t, want %t", name, got, want)
 		}
 	}
 }
@@ -29,7 +29,7 @@ func TestLooks(t *testing.T) {
 		"My App number 2 of 17": false, "America/Argentina/Buenos_Aires": false, "2026-11-21T10:00:00Z": false, "en_US.UTF-8": false, "": false,
 	} {
 		if got := Looks(value); got != want {
-			t.Errorf("%q: %t", value, got)
+			t.Errorf("Looks(%q): got %t, want %t", value, got, want)
 		}
 	}
 }
@@ -42,13 +42,13 @@ func TestSecrets(t *testing.T) {
 	}
 	all, short := Secrets(vars, true)
 	if diff := cmp.Diff([]string{"passw0rd", "sesame-open", "abcdefgh1", "correcthorsebattery", "Zx81kLmQ9pR3vT77", "swordfish"}, all); diff != "" {
-		t.Error(diff)
+		t.Errorf("secrets (-want +got)\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"DB_PASSWORD", "OLD_PASSWORD", "PIN_TOKEN", "SHORT"}, short); diff != "" {
-		t.Error(diff)
+		t.Errorf("names of short secrets (-want +got)\n%s", diff)
 	}
 	if named, _ := Secrets(vars, false); slices.Contains(named, "Zx81kLmQ9pR3vT77") || len(named) != 5 {
-		t.Errorf("by name alone: %q", named)
+		t.Errorf("secrets by name: got %q, want 5 without the value of THING", named)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestRandom(t *testing.T) {
 		"http://127.0.0.1:8080/v1": false, "20261121100000123": false, "2026-11-21T10:00:00Z": false, "": false,
 	} {
 		if got := Random(value); got != want {
-			t.Errorf("%q: %t", value, got)
+			t.Errorf("Random(%q): got %t, want %t", value, got, want)
 		}
 	}
 }

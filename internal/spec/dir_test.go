@@ -74,7 +74,7 @@ func TestLoadDir(t *testing.T) {
 				t.Errorf("problems (-want +got)\n%s", diff)
 			}
 			if !slices.Equal(set.Numbers(), c.numbers) {
-				t.Errorf("numbers %v, want %v", set.Numbers(), c.numbers)
+				t.Errorf("numbers: got %v, want %v", set.Numbers(), c.numbers)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestLoadDirFollowsNoLinks(t *testing.T) {
 	}
 	set, problems := LoadDir(dir)
 	if len(set.UpTo(9)) != 1 || len(set.Check(1)) != 0 {
-		t.Errorf("got %v, %v", set.UpTo(9), set.Check(1))
+		t.Errorf("specs: got %v, problems of phase 1 %v, want 1 spec and no problems", set.UpTo(9), set.Check(1))
 	}
 	for n, kind := range map[int]string{2: "link", 3: "FIFO", 4: "directory"} {
 		stops := set.Check(n)
@@ -102,7 +102,7 @@ func TestLoadDirFollowsNoLinks(t *testing.T) {
 		}
 	}
 	if len(problems) != 3 {
-		t.Errorf("problems: %v", problems)
+		t.Errorf("problems: got %v, want 3", problems)
 	}
 
 	link := filepath.Join(t.TempDir(), "specs")
@@ -142,14 +142,14 @@ func TestCheckReportsEarlierProblems(t *testing.T) {
 		}
 	}
 	if _, ok := set.Phase(3); ok {
-		t.Error("a broken spec is offered")
+		t.Error("phase 3: got a broken spec, want none")
 	}
 	if s, ok := set.Phase(2); !ok || s.Number != 2 {
-		t.Errorf("phase 2: %v, %v", s, ok)
+		t.Errorf("phase 2: got %v, found %t, want its spec", s, ok)
 	}
 
 	whole, _ := LoadDir(write(t, "phase1.md", "phase2.md"))
 	if got := listed("", whole.Check(3)); !strings.Contains(got, "phase 3 has no spec, the last one is phase2.md") {
-		t.Errorf("phase 3: %q", got)
+		t.Errorf("problems of phase 3: got %q, want one that names phase2.md as the last spec", got)
 	}
 }

@@ -19,10 +19,10 @@ func TestIDFileNotWritable(t *testing.T) {
 	defer os.Chmod(dir, 0o755)
 	s, err := asNobody(t, dir)
 	if err == nil || !strings.HasPrefix(err.Error(), "cannot save the ids of the contracts: ") || idsOf(s, 1) != "C1" {
-		t.Errorf("%v %v", err, idsOf(s, 1))
+		t.Errorf("ids: got %v, error %v, want C1 and an error that they cannot be saved", idsOf(s, 1), err)
 	}
 	if names, _ := os.ReadDir(dir); len(names) != 1 {
-		t.Errorf("it left %v", names)
+		t.Errorf("files: got %v, want only phase1.md", names)
 	}
 }
 

@@ -73,7 +73,7 @@ func TestIDsStay(t *testing.T) {
 			dir := t.TempDir()
 			for i, s := range c.steps {
 				if got := save(t, dir, 1, strings.Split(s.spec, "|")...); got != s.want {
-					t.Errorf("step %d: %s, want %s", i+1, got, s.want)
+					t.Errorf("step %d: got %s, want %s", i+1, got, s.want)
 				}
 			}
 		})
@@ -88,7 +88,7 @@ func TestIDsOfOldSpecs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := save(t, dir, 1, "- GET /new → 200", "### Users that are gone", "- GET /users → 404", "### Users", "- GET /users → 200"); got != "C10 C7 C4" {
-		t.Error(got)
+		t.Errorf("ids: got %s, want C10 C7 C4", got)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestIDsBelowALongText(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := save(t, dir, 1, "### "+heading, "- GET /b → 200", "- GET /a → 200"); got != "C7 C4" {
-		t.Error(got)
+		t.Errorf("ids: got %s, want C7 C4", got)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestIDsOfALaterPhase(t *testing.T) {
 	s, err := keepIDs(dir, 1)
 	data, _ := os.ReadFile(filepath.Join(dir, IDFile))
 	if want := idsHeader + "P1.C1 = a → 1\n"; err != nil || string(data) != want || idsOf(s, 2) != "C1 C2" {
-		t.Errorf("%s %v\n%s", idsOf(s, 2), err, data)
+		t.Errorf("ids of phase 2: got %s, error %v, file %q, want C1 C2, file %q", idsOf(s, 2), err, data, want)
 	}
 }
 
@@ -127,16 +127,16 @@ func TestIDsOfARenamedPhase(t *testing.T) {
 	save(t, dir, 1, "a → 1")
 	save(t, dir, 2, "b → 2", "c → 3")
 	if got := save(t, dir, 2, "c → 3"); got != "C2" {
-		t.Error(got)
+		t.Errorf("ids without the first contract: got %s, want C2", got)
 	}
 	if err := os.Remove(filepath.Join(dir, "phase2.md")); err != nil {
 		t.Fatal(err)
 	}
 	if got := save(t, dir, 1, "a → 1", "c → 3"); got != "C1 C2" {
-		t.Error(got)
+		t.Errorf("ids of phase 1: got %s, want C1 C2", got)
 	}
 	if got := save(t, dir, 2, "new → 9", "c → 3", "b → 2"); got != "C3 C2 C1" {
-		t.Error(got)
+		t.Errorf("ids of the returned phase 2: got %s, want C3 C2 C1", got)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestIDsOfABrokenSpec(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := save(t, dir, 1, "b → 2", "c → 3", "a → 1"); got != "C2 C3 C1" {
-		t.Error(got)
+		t.Errorf("ids of the fixed spec: got %s, want C2 C3 C1", got)
 	}
 }
 
@@ -162,13 +162,13 @@ func TestKeepWritesOnlyChanges(t *testing.T) {
 	const want = idsHeader + "P1.C1 = GET /a → 200\nP1.C2 = b → 2\n"
 	before, err := os.Stat(path)
 	if data, _ := os.ReadFile(path); err != nil || string(data) != want {
-		t.Fatalf("%v\n%s", err, data)
+		t.Fatalf("id file: got %q, error %v, want %q", data, err, want)
 	}
 	if _, err := keepIDs(dir, MaxPhase); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
-		t.Errorf("it was written again: %v", err)
+		t.Errorf("id file without a change: got another file, error %v, want the same", err)
 	}
 	save(t, dir, 1, "- b → 2")
 	if data, _ := os.ReadFile(path); string(data) != idsHeader+"P1.C1 - GET /a → 200\nP1.C2 = b → 2\n" {
@@ -181,15 +181,15 @@ func TestIDsWithoutWriting(t *testing.T) {
 	dir := write(t, "phase1.md")
 	s, problems := LoadDir(dir)
 	if len(problems) > 0 || idsOf(s, 1) != "C1" {
-		t.Errorf("%v %v", idsOf(s, 1), problems)
+		t.Errorf("ids: got %v, problems %v, want C1 and no problems", idsOf(s, 1), problems)
 	}
 	if names, _ := hostfs.Names(dir, ".", 10); !slices.Equal(names, []string{"phase1.md"}) {
-		t.Errorf("there is %v", names)
+		t.Errorf("files: got %v, want only phase1.md", names)
 	}
 	save(t, dir, 1, "b → 2", "c → 3")
 	save(t, dir, 1, "c → 3", "b → 2")
 	if s, _ := LoadDir(dir); idsOf(s, 1) != "C2 C1" {
-		t.Error(idsOf(s, 1))
+		t.Errorf("ids in another order: got %s, want C2 C1", idsOf(s, 1))
 	}
 }
 
@@ -204,10 +204,11 @@ func TestIDFileIsLink(t *testing.T) {
 	s, err := keepIDs(dir, MaxPhase)
 	problems := s.Problems()
 	if err != nil || len(s.Check(1)) != 1 || s.Check(1)[0].Code != "ids" || idsOf(s, 1) != "C1" {
-		t.Errorf("a link: %v %v %v", err, problems, idsOf(s, 1))
+		t.Errorf("ids with a link: got %s, problems %v, error %v, want C1 and one problem with the ids",
+			idsOf(s, 1), problems, err)
 	}
 	if _, err := keepIDs(filepath.Join(dir, "absent"), MaxPhase); err != nil {
-		t.Errorf("no directory: %v", err)
+		t.Errorf("keepIDs without a directory: got %v, want no error", err)
 	}
 }
 
@@ -226,10 +227,10 @@ func TestIDFileDamaged(t *testing.T) {
 			}
 			s, err := keepIDs(dir, MaxPhase)
 			if stops := s.Check(2); err != nil || len(stops) != 1 || !strings.Contains(stops[0].String(), c.want) || stops[0].Hint == "" {
-				t.Errorf("%v %v", stops, err)
+				t.Errorf("problems: got %v, error %v, want one with %q and a hint", stops, err, c.want)
 			}
 			if data, _ := os.ReadFile(filepath.Join(dir, IDFile)); string(data) != c.text {
-				t.Errorf("it was written: %s", data)
+				t.Errorf("id file: got %q, want %q", data, c.text)
 			}
 		})
 	}
@@ -254,12 +255,13 @@ func TestIDFileAfterAMerge(t *testing.T) {
 			s, err := keepIDs(dir, MaxPhase)
 			problems := s.Problems()
 			if err != nil || idsOf(s, 1) != "C1 C3 C2" || len(problems) == 0 || problems[0].Code != "ids-merged" || problems[0].Stops() {
-				t.Errorf("%v %v %v", idsOf(s, 1), problems, err)
+				t.Errorf("ids: got %s, problems %v, error %v, want C1 C3 C2 and a warning", idsOf(s, 1), problems, err)
 			}
 			again, err := keepIDs(dir, MaxPhase)
 			problems = again.Problems()
 			if err != nil || idsOf(again, 1) != "C1 C3 C2" || len(problems) > 0 {
-				t.Errorf("again: %v %v %v", idsOf(again, 1), problems, err)
+				t.Errorf("ids again: got %s, problems %v, error %v, want C1 C3 C2 and no problems",
+					idsOf(again, 1), problems, err)
 			}
 		})
 	}
@@ -286,21 +288,21 @@ func FuzzIDs(f *testing.F) {
 		for _, c := range s.Contracts {
 			for _, e := range was {
 				if idOf(e.phase, e.number) == c.ID && e.gone && e.text != idKey(c) && !c.Written {
-					t.Errorf("%s was that of %q and is given to %q", c.ID, e.text, idKey(c))
+					t.Errorf("contract with %s: got %q, want only %q", c.ID, idKey(c), e.text)
 				}
 			}
 		}
 		back, problems := parseIDs([]byte(now))
 		if len(problems) > 0 {
-			t.Fatalf("%v\n%s", problems, now)
+			t.Fatalf("problems of the id file: got %v, want none in\n%s", problems, now)
 		}
 		if diff := cmp.Diff(now, renderIDs(back)); diff != "" {
-			t.Errorf("read back: %s", diff)
+			t.Errorf("id file read back (-want +got)\n%s", diff)
 		}
 		before := idList(s)
 		assign(1, s.Contracts, back)
 		if diff := cmp.Diff(before, idList(s)); diff != "" {
-			t.Errorf("again: %s", diff)
+			t.Errorf("ids again (-want +got)\n%s", diff)
 		}
 	})
 }
@@ -334,7 +336,7 @@ func TestLostContracts(t *testing.T) {
 			}
 		}
 		if err != nil || problems != c.problems {
-			t.Errorf("%d: %v %q, want %q", i, err, problems, c.problems)
+			t.Errorf("step %d: got %q, error %v, want %q", i, problems, err, c.problems)
 		}
 	}
 }

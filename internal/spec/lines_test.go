@@ -49,7 +49,7 @@ func TestLines(t *testing.T) {
 		})
 	}
 	if count < 200 {
-		t.Errorf("there are %d texts", count)
+		t.Errorf("texts: got %d, want at least 200", count)
 	}
 	if *update {
 		if err := os.WriteFile(file, []byte(now.String()+"\n"), 0o644); err != nil {

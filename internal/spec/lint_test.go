@@ -112,7 +112,8 @@ func TestOneContract(t *testing.T) {
 		}
 		for _, p := range all {
 			if p.Text == "" || p.Hint == "" || !strings.HasSuffix(p.File, "/phase1.md") || strings.HasPrefix(p.Code, "no-") != (p.Contract == "") {
-				t.Errorf("%q: %+v", c.contract, p)
+				t.Errorf("problem of %q: got %+v, want one with a text, a hint, the file and its contract",
+					c.contract, p)
 			}
 		}
 	}
@@ -174,10 +175,10 @@ func TestStops(t *testing.T) {
 	set := specs(t, "a →\nb → c\n", "fine → 1\n", "b → c\nd →\nGET /a → 200\nGET /a → 404\n")
 	for n, want := range map[int]string{1: "!1:9 no-result", 2: "", 3: "!3:10 no-result, !3:12 contradiction"} {
 		if got := lintedAs(set.Stops(n)); got != want {
-			t.Errorf("phase %d: %q, want %q", n, got, want)
+			t.Errorf("phase %d: got %q, want %q", n, got, want)
 		}
 		if stops := set.Check(n); len(stops) > 0 {
-			t.Errorf("phase %d cannot be read: %v", n, stops)
+			t.Errorf("problems of reading phase %d: got %v, want none", n, stops)
 		}
 	}
 }
@@ -187,10 +188,10 @@ func TestOurOwnSpecs(t *testing.T) {
 	for _, dir := range []string{"../../examples/demo/.abl/specs", "../../.abl-template/project/.abl/specs"} {
 		set, _ := LoadDir(dir)
 		for _, p := range set.Lint() {
-			t.Errorf("%s: %s", p, p.Code)
+			t.Errorf("problems: got %s (%s), want none", p, p.Code)
 		}
 		if len(set.Numbers()) == 0 {
-			t.Errorf("there is no spec in %s", dir)
+			t.Errorf("specs in %s: got none, want at least one", dir)
 		}
 	}
 }
@@ -211,14 +212,14 @@ func TestTestsRun(t *testing.T) {
 		set, _ := LoadDir(path)
 		for _, p := range set.Lint() {
 			if p.Stops() {
-				t.Errorf("%s: %s", p, p.Code)
+				t.Errorf("errors: got %s (%s), want none", p, p.Code)
 			}
 		}
 		count++
 		return nil
 	})
 	if err != nil || count < 4 {
-		t.Errorf("%d directories, %v", count, err)
+		t.Errorf("directories of specs: got %d, error %v, want at least 4", count, err)
 	}
 }
 
@@ -250,7 +251,7 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(used, explained); diff != "" {
-		t.Errorf("docs/specs.md (-used +explained)\n%s", diff)
+		t.Errorf("codes in docs/specs.md (-want +got)\n%s", diff)
 	}
 }
 
@@ -277,7 +278,7 @@ func TestReasonableSpecs(t *testing.T) {
 	want := map[string]string{"auth": "1:15 contradiction"}
 	files, err := filepath.Glob("testdata/lint/*.md")
 	if err != nil || len(files) < 8 {
-		t.Fatalf("%d files, %v", len(files), err)
+		t.Fatalf("specs in testdata/lint: got %d, error %v, want at least 8", len(files), err)
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -290,7 +291,7 @@ func TestReasonableSpecs(t *testing.T) {
 		}
 		set := specs(t, texts...)
 		if got := lintedAs(set.Lint()); got != want[strings.TrimSuffix(filepath.Base(file), ".md")] {
-			t.Errorf("%s: %q", file, got)
+			t.Errorf("problems of %s: got %q, want %q", file, got, want[strings.TrimSuffix(filepath.Base(file), ".md")])
 		}
 	}
 }

@@ -229,7 +229,7 @@ func TestProposalsInContext(t *testing.T) {
 				}
 			}
 			if count == 0 {
-				t.Error("got no proposal")
+				t.Error("proposals: got none, want at least one")
 			}
 		})
 	}
@@ -317,7 +317,7 @@ func clean(t *testing.T, lines []string, at ...int) {
 		action, result, _ := strings.Cut(lines[n-1], " → ")
 		i := slices.IndexFunc(s.Contracts, func(c Contract) bool { return c.Line == n })
 		if i < 0 {
-			t.Errorf("%q, pasted into %q, is not a contract: %v", lines[n-1], text, problems)
+			t.Errorf("contract on line %d of %q: got none, problems %v, want %q", n, text, problems, lines[n-1])
 			continue
 		}
 		c := s.Contracts[i]

@@ -20,14 +20,14 @@ func law(t *testing.T, s Spec) {
 	ids := map[string]bool{}
 	for _, c := range s.Contracts {
 		if ids[c.ID] || !regexp.MustCompile(fmt.Sprintf(`^P%d\.C[1-9]\d*$`, s.Number)).MatchString(c.ID) {
-			t.Errorf("id %q, after %v", c.ID, ids)
+			t.Errorf("id: got %q after %v, want a new one of phase %d", c.ID, ids, s.Number)
 		}
 		ids[c.ID] = true
 		if c.Line < 1 || c.Line > len(lines) {
-			t.Fatalf("%s: line %d of %d", c.ID, c.Line, len(lines))
+			t.Fatalf("line of %s: got %d, want 1 to %d", c.ID, c.Line, len(lines))
 		}
 		if c.Action == "" || c.Result == "" || strings.Contains(c.Says(), "\n") {
-			t.Errorf("%s: action %q, result %q", c.ID, c.Action, c.Result)
+			t.Errorf("%s: got action %q, result %q, want both, each on one line", c.ID, c.Action, c.Result)
 		}
 	}
 }
@@ -72,16 +72,16 @@ p:8: this comment is not closed, so the rest of the spec is ignored
 			if p.Line == line {
 				fmt.Fprintln(&got, p)
 				if p.Fatal {
-					t.Errorf("%v is fatal", p)
+					t.Errorf("problem: got %v as an error, want a warning", p)
 				}
 			}
 		}
 	}
 	if got.String() != want || len(problems) != 3 {
-		t.Errorf("got\n%v\nwant\n%s", problems, want)
+		t.Errorf("problems: got\n%v\nwant\n%s", problems, want)
 	}
 	if len(s.Contracts) != 1 {
-		t.Errorf("contracts: %v", s.Contracts)
+		t.Errorf("contracts: got %v, want one", s.Contracts)
 	}
 }
 
@@ -89,10 +89,10 @@ func TestTextIsKept(t *testing.T) {
 	unix, _ := Parse("p", []byte("# Phase 3: A title\n\n## Context\nwhy\n\n## Contracts\na → b\n"), 3)
 	dos, _ := Parse("p", []byte("\ufeff# Phase 3: A title\r\n\r\n## Context\r\nwhy\r\n\r\n## Contracts\r\na → b\r\n"), 3)
 	if diff := cmp.Diff(unix, dos, cmpopts.EquateComparable(Contract{})); diff != "" {
-		t.Errorf("line ends change the spec:\n%s", diff)
+		t.Errorf("spec with other line ends (-want +got)\n%s", diff)
 	}
 	if unix.Title != "A title" || !unix.HasContext || unix.Contracts[0].ID != "P3.C1" {
-		t.Errorf("got %+v", unix)
+		t.Errorf("spec: got %+v, want A title, a context and the id P3.C1", unix)
 	}
 }
 
@@ -127,17 +127,17 @@ func TestExtends(t *testing.T) {
 	}
 	open := parse("# Phase 1: x\na → 20")
 	if now := parse("# Phase 1: x\na → 200"); now.Extends(open.SHA256, len(open.Text)) {
-		t.Error("a longer last line is taken for an append")
+		t.Error("Extends with a longer last line: got true, want false")
 	}
 	if now := parse("# Phase 1: x\na → 20\nc → d"); !now.Extends(open.SHA256, len(open.Text)) {
-		t.Error("a line after a last one without an end is taken for an edit")
+		t.Error("Extends with a line after a last one without an end: got false, want true")
 	}
 	words := parse("# Phase 1: x\na → b\nThis is law")
 	if now := parse("# Phase 1: x\na → b\nThis is lawless\n"); now.Extends(words.SHA256, len(words.Text)) {
-		t.Error("a last line that goes on is taken for an append")
+		t.Error("Extends with longer words on the last line: got true, want false")
 	}
 	if was.Extends(open.SHA256, len(open.Text)) || was.Extends(was.SHA256, -1) || was.Extends(was.SHA256, 1000) {
-		t.Error("sizes that do not fit are taken for an append")
+		t.Error("Extends with sizes that do not fit: got true, want false")
 	}
 }
 
@@ -149,7 +149,7 @@ func sameWithoutLabels(t *testing.T, s Spec) {
 	r.chapter(r.parseTree(lines, skipFrontMatter(lines)))
 	for _, c := range r.Contracts[:min(len(r.Contracts), MaxContracts)] {
 		if !slices.ContainsFunc(s.Contracts, func(now Contract) bool { return now.Line == c.Line && now.Says() == c.Says() }) {
-			t.Errorf("line %d: got no contract %q", c.Line, c.Says())
+			t.Errorf("contract on line %d: got none or another one, want %q", c.Line, c.Says())
 		}
 	}
 }
@@ -171,12 +171,13 @@ func FuzzParse(f *testing.F) {
 		s, problems := Parse("phase1.md", []byte(text), 1)
 		law(t, s)
 		if len(s.Contracts) == 0 && len(problems) == 0 {
-			t.Error("no contract and no problem")
+			t.Error("Parse: got no contract and no problem, want at least one of them")
 		}
 		sameWithoutLabels(t, s)
 		again, _ := Parse("phase1.md", []byte(s.Text), 1)
 		if !strings.HasPrefix(s.Text, "\ufeff") && !slices.Equal(s.Contracts, again.Contracts) {
-			t.Errorf("parsed again: %s", cmp.Diff(s.Contracts, again.Contracts, cmpopts.EquateComparable(Contract{})))
+			t.Errorf("contracts parsed again (-want +got)\n%s",
+				cmp.Diff(s.Contracts, again.Contracts, cmpopts.EquateComparable(Contract{})))
 		}
 	})
 }
@@ -196,7 +197,8 @@ func TestLargestSpecs(t *testing.T) {
 		text := head + strings.Repeat(line, (MaxBytes-len(head))/len(line))
 		s, problems := Parse("phase1.md", []byte(text), 1)
 		if len(s.Contracts) == 0 || len(problems) > 2*maxProblems {
-			t.Errorf("%q: %d contracts, %d problems", line, len(s.Contracts), len(problems))
+			t.Errorf("spec of %q: got %d contracts and %d problems, want at least 1 and at most %d",
+				line, len(s.Contracts), len(problems), 2*maxProblems)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestAlter(t *testing.T) {
 		action, result, _ := strings.Cut(contract, " → ")
 		c, ok := ReadClaim("", action, result)
 		if !ok {
-			t.Fatalf("%s is not checkable", contract)
+			t.Fatalf("claim of %s: got none, want one", contract)
 		}
 		return c
 	}
@@ -61,7 +61,7 @@ func TestAlter(t *testing.T) {
 					t.Errorf("%s: got %.300q, want %.300q", what, got, want)
 				}
 				if x := <-seen; x.Altered != altered || altered && !claim(c.contract).Fits(x) {
-					t.Errorf("%s: the record has %+v, want what the app answered, altered %t", what, x, altered)
+					t.Errorf("%s: got record %+v, want the response of the app, altered %t", what, x, altered)
 				}
 			}
 		})
@@ -117,7 +117,7 @@ func TestAlterCompressedResponse(t *testing.T) {
 		t.Errorf("got %q, packed %v, %v, want the field a taken out of a packed body", body, resp.Uncompressed, err)
 	}
 	if x := <-seen; !x.Altered || !claim.Fits(x) {
-		t.Errorf("the record has %+v, want what the app answered, altered", x)
+		t.Errorf("record: got %+v, want the response of the app, altered", x)
 	}
 }
 
@@ -166,20 +166,21 @@ func TestBufferIsLimited(t *testing.T) {
 	for range answers {
 		clients.Go(func() {
 			if got := len(say(t, at, get("/"))); got < maxAltered-1000 {
-				t.Errorf("got %d bytes", got)
+				t.Errorf("response: got %d bytes, want at least %d", got, maxAltered-1000)
 			}
 		})
 	}
 	until := func(what string, is func(kept int64) bool) {
 		for deadline := time.Now().Add(time.Minute); !is(p.kept.Load()); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("%d bytes are held %s", p.kept.Load(), what)
+				t.Fatalf("buffered bytes %s: got %d, want more than %d of the first halves and 0 in the end",
+					what, p.kept.Load(), maxKept)
 			}
 		}
 	}
 	until("of the first halves", func(kept int64) bool { return kept > maxKept })
 	if kept := p.kept.Load(); kept > maxKept+answers*(32<<10) {
-		t.Errorf("%d bytes are held", kept)
+		t.Errorf("buffered bytes: got %d, want at most %d", kept, maxKept+answers*(32<<10))
 	}
 	close(end)
 	clients.Wait()

@@ -83,7 +83,7 @@ func (v shape) String() string {
 // ReadClaim rejects a contract that is too long without reading it.
 func TestLongClaim(t *testing.T) {
 	if c, ok := ReadClaim("", "GET /a", "200 "+strings.Repeat(`and "x" `, 300)); ok {
-		t.Errorf("read %.100s", c)
+		t.Errorf("ReadClaim of a long contract: got %.100s, want none", c)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestReadClaim(t *testing.T) {
 				got = c.String()
 			}
 			if want := strings.TrimSpace(lines[i+1]); got != want {
-				t.Errorf("read %s, want %s", got, want)
+				t.Errorf("claim: got %s, want %s", got, want)
 			}
 		})
 		i++
@@ -136,7 +136,7 @@ func TestAbsoluteTarget(t *testing.T) {
 		t.Run(rowName(c.action+" by "+c.target), func(t *testing.T) {
 			claim, _ := ReadClaim("", c.action, "200")
 			if got := claim.Asked(Exchange{Method: "GET", Target: c.target}); got != c.want {
-				t.Errorf("asked is %v, want %v", got, c.want)
+				t.Errorf("Asked: got %v, want %v", got, c.want)
 			}
 		})
 	}

@@ -111,7 +111,7 @@ func TestMisses(t *testing.T) {
 		t.Run(rowName(c.result), func(t *testing.T) {
 			claim, ok := ReadClaim("", "GET /a", c.result)
 			if !ok {
-				t.Fatal("it is not checkable")
+				t.Fatalf("claim of %s: got none, want one", c.result)
 			}
 			x := Exchange{Method: "GET", Target: "/a", Status: c.status, Header: http.Header{}}
 			if name, value, ok := strings.Cut(c.head, ": "); ok {
@@ -159,7 +159,7 @@ func TestProgramOutput(t *testing.T) {
 				x.Got.Begins = data[:c.kept]
 			}
 			if got := x.Says(line); got != c.want {
-				t.Errorf("found %v, want %v, in %.60s", got, c.want, x.Got.Begins)
+				t.Errorf("line in %.60s: got %v, want %v", x.Got.Begins, got, c.want)
 			}
 		})
 	}

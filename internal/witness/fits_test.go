@@ -71,7 +71,7 @@ func TestExchangesFit(t *testing.T) {
 		x := exchangeOf(t, line)
 		switch {
 		case !ok:
-			t.Fatal("it is not checkable")
+			t.Fatalf("claim of %s → %s: got none, want one", action, result)
 		case !claim.Asked(x):
 			return "it is another request"
 		}

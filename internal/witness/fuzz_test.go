@@ -38,7 +38,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		talk <- [2]string{request, answer}
 		if got := say(t, through, request); got != answer {
-			t.Errorf("the app says %q to %q, the client hears %q", answer, request, got)
+			t.Errorf("response to %q: got %q, want %q", request, got, answer)
 		}
 	})
 }
@@ -63,7 +63,7 @@ func FuzzClaim(f *testing.F) {
 				continue
 			}
 			if x.Status = alteredStatus(status); len(c.statuses) > 0 && c.Misses(x) == "" {
-				t.Errorf("%+v fits with the status %d, too", c, x.Status)
+				t.Errorf("altered status %d: got one that fits %+v, want one that does not", x.Status, c)
 			}
 		}
 	})

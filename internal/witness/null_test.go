@@ -30,7 +30,7 @@ func start(t testing.TB, serves func(context.Context, net.Listener) error) strin
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("end of the server: got error %v, want none", err)
 		}
 	})
 	return l.Addr().String()
@@ -71,7 +71,7 @@ func TestBehind(t *testing.T) {
 		{line, "anything", "hello\n"},
 	} {
 		if got := say(t, c.at, c.what); got != c.want {
-			t.Errorf("%.40q is answered with %q, want %q", c.what, got, c.want)
+			t.Errorf("response to %.40q: got %q, want %q", c.what, got, c.want)
 		}
 	}
 	conn, err := net.Dial("tcp", refused)
@@ -81,7 +81,7 @@ func TestBehind(t *testing.T) {
 	defer conn.Close()
 	_, _ = io.WriteString(conn, request)
 	if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("a run that is not answered ends with %v, want %v", err, syscall.ECONNRESET)
+		t.Errorf("end of a run without a response: got %v, want %v", err, syscall.ECONNRESET)
 	}
 	if conn, err = net.Dial("tcp", listed); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list, err := os.ReadFile("/proc/net/unix"); err == nil && strings.Count(string(list), dir+"/app\n") != 1 {
-		t.Errorf("one connection is open, and listed is %s", list)
+		t.Errorf("sockets with one connection: got %s, want one %s/app", list, dir)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestNull(t *testing.T) {
 	}
 	resp, err := http.Post("http://"+ok, "text/plain", io.LimitReader(zeroes{}, 20<<20))
 	if err != nil || resp.StatusCode != 200 || resp.ContentLength != 0 {
-		t.Errorf("a large body: %v, %v", resp, err)
+		t.Errorf("response to a large body: got %v, error %v, want an empty 200", resp, err)
 	}
 }
 
@@ -140,26 +140,26 @@ func TestCommands(t *testing.T) {
 	c := broker.Client{URL: "http://" + at, Token: "any"}
 	reply, err := c.Run(t.Context(), "seed", strings.NewReader(strings.Repeat("x", 1<<20)))
 	if err != nil || reply.Exit != 0 || reply.Output != "" || reply.Error != "" {
-		t.Errorf("a command: %+v, %v", reply, err)
+		t.Errorf("command: got %+v, error %v, want exit code 0 without output", reply, err)
 	}
 	open, shut := io.Pipe()
 	defer shut.Close()
 	if reply, err = c.Run(t.Context(), "seed", open); err != nil || reply.Exit != 0 {
-		t.Errorf("with an input that stays open: %+v, %v", reply, err)
+		t.Errorf("command with an open input: got %+v, error %v, want exit code 0", reply, err)
 	}
 	if reply, err = c.Restart(t.Context()); err != nil || reply.Exit != 0 {
-		t.Errorf("a restart: %+v, %v", reply, err)
+		t.Errorf("restart: got %+v, error %v, want exit code 0", reply, err)
 	}
 	large := helper.AppRun{Args: [][]byte{[]byte("x")}, Files: map[string][]byte{"f": make([]byte, 8<<20)}}
 	if ran, err := c.RunApp(t.Context(), large, open); err != nil || ran.Exit != 1 || string(ran.Stderr) != "error\n" || ran.Error != "" {
-		t.Errorf("a run of the app: %+v, %v", ran, err)
+		t.Errorf("run of the app: got %+v, error %v, want exit code 1 with error on stderr", ran, err)
 	}
 	c.URL = "http://" + start(t, func(ctx context.Context, l net.Listener) error { return Commands(ctx, l, "") })
 	if reply, err = c.Run(t.Context(), "seed", nil); err != nil || reply.Exit != 0 {
-		t.Errorf("a command beside no app: %+v, %v", reply, err)
+		t.Errorf("command without an app: got %+v, error %v, want exit code 0", reply, err)
 	}
 	if ran, err := c.RunApp(t.Context(), large, strings.NewReader("in")); err == nil {
-		t.Errorf("a run of no app: %+v", ran)
+		t.Errorf("run without an app: got %+v, want an error", ran)
 	}
 }
 
@@ -188,10 +188,10 @@ func TestEnd(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := r.ReadByte(); err == nil {
-		t.Error("the connection is still there")
+		t.Error("read after the end: got no error, want one")
 	}
 	l.Close()
 	if err := Null(t.Context(), l, 200); err == nil {
-		t.Error("serving where nobody listens")
+		t.Error("Null on a closed listener: got no error, want one")
 	}
 }

@@ -87,7 +87,8 @@ func TestRunFits(t *testing.T) {
 	for arg, want := range map[string]bool{"2": true, "3": false} {
 		x := runOf(t, helper.AppRan{Stdout: []byte("2\n")}, "words", "a", arg)
 		if got := count.Loose().Fits(x); got != want || count.Fits(x) {
-			t.Errorf("%s: fits the loose claim: %v, want %v; and not the claim itself", arg, got, want)
+			t.Errorf("argument %s: got a fit of the loose claim %t, of the claim %t, want %t, false",
+				arg, got, count.Fits(x), want)
 		}
 	}
 }
@@ -103,7 +104,7 @@ func TestOutputFits(t *testing.T) {
 	eachExchange(t, "testdata/runs.txt", func(t *testing.T, action, result, line string) string {
 		claim, ok := ReadRun(action, result)
 		if !ok {
-			t.Fatal("it is not checkable")
+			t.Fatalf("claim of %s → %s: got none, want one", action, result)
 		}
 		args, rest, _ := strings.Cut(line, "⇒")
 		parts := strings.Split(rest, "|")
@@ -145,7 +146,7 @@ func TestAlterRun(t *testing.T) {
 			action, result, _ := strings.Cut(c.contract, " → ")
 			claim, ok := ReadRun(action, result)
 			if !ok {
-				t.Fatal("the contract is not read")
+				t.Fatalf("claim of %s: got none, want one", c.contract)
 			}
 			app := rawApp(t, map[string]string{RunTarget: answerOf("200 OK", isJSON, c.answer)})
 			for what, want := range map[Alteration]string{OfStatus: c.status, OfNamed: c.named} {
@@ -159,7 +160,7 @@ func TestAlterRun(t *testing.T) {
 					t.Errorf("%s: got %q, want the body %s", what, got, want)
 				}
 				if x := <-seen; x.Altered != altered || string(x.Got.Begins) != c.answer {
-					t.Errorf("%s: the record has %+v, want what the program did, altered %t", what, x, altered)
+					t.Errorf("%s: got record %+v, want the run of the program, altered %t", what, x, altered)
 				}
 			}
 		})

@@ -93,7 +93,7 @@ func TestUntouched(t *testing.T) {
 	}
 	for _, s := range said {
 		if want, got := say(t, app, s), say(t, through, s); got != want {
-			t.Errorf("%.60q: %.300q, want %.300q", s, got, want)
+			t.Errorf("response to %.60q: got %.300q, want %.300q", s, got, want)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestServerFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := r.ReadString('\n'); got != want || err != nil {
-			t.Fatalf("%q, %v", got, err)
+			t.Fatalf("line after %q: got %q, error %v, want %q", step, got, err, want)
 		}
 	}
 }
@@ -150,14 +150,14 @@ func TestHalfClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(conn); string(got) != "bye\n" || err != nil {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("data from the app: got %q, error %v, want %q", got, err, "bye\n")
 	}
 	if _, err := io.WriteString(conn, "one more thing"); err != nil {
 		t.Error(err)
 	}
 	conn.Close()
 	if got := <-heard; got != "one more thing" {
-		t.Errorf("the app hears %q", got)
+		t.Errorf("data at the app: got %q, want one more thing", got)
 	}
 }
 
@@ -185,11 +185,11 @@ func TestStreams(t *testing.T) {
 	const begin = "HTTP/1.1 200 OK\r\n\r\nbegin"
 	first := make([]byte, len(begin))
 	if _, err := io.ReadFull(conn, first); err != nil || string(first) != begin {
-		t.Fatalf("%q, %v", first, err)
+		t.Fatalf("begin of the response: got %q, error %v, want %q", first, err, begin)
 	}
 	more <- true
 	if rest, err := io.ReadAll(conn); string(rest) != "end" || err != nil {
-		t.Errorf("it ends with %q, %v", rest, err)
+		t.Errorf("rest of the response: got %q, error %v, want end", rest, err)
 	}
 }
 
@@ -298,7 +298,8 @@ func TestAnswersAhead(t *testing.T) {
 			x = <-seen
 		}
 		if string(got) != c.ahead+c.rest || x.Method != "GET" || x.Status != c.status {
-			t.Errorf("%q ahead: the client got %q, and seen was %q with %d", c.ahead, got, x.Request(), x.Status)
+			t.Errorf("%q ahead: got %q, record %q with %d, want %q, GET with %d",
+				c.ahead, got, x.Request(), x.Status, c.ahead+c.rest, c.status)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestRequestIsComparedInFull(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			claim, ok := ReadClaim("", c.action, "200")
 			if !ok {
-				t.Fatal("it is not checkable")
+				t.Fatalf("claim of %s: got none, want one", c.action)
 			}
 			if got := claim.Asked(sent(c.sent)); got != c.want {
 				t.Errorf("%s by %q: got %v, want %v; read %s", c.action, c.sent, got, c.want, claim)
@@ -92,7 +92,7 @@ func TestEchoes(t *testing.T) {
 			x := sent("POST /greet\n\n" + c.sent)
 			x.Status, x.Got = 200, Body{Bytes: int64(len(c.got)), Begins: []byte(c.got)}
 			if asked, fits := claim.Asked(x), claim.Fits(x); asked != c.asked || fits != c.fits {
-				t.Errorf("asked %v and fits %v, want %v and %v", asked, fits, c.asked, c.fits)
+				t.Errorf("asked and fits: got %v and %v, want %v and %v", asked, fits, c.asked, c.fits)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func TestLiteralsAreCompared(t *testing.T) {
 		t.Run(rowName(c.result), func(t *testing.T) {
 			claim, ok := ReadClaim("", "GET /a", c.result)
 			if !ok {
-				t.Fatal("it is not checkable")
+				t.Fatalf("claim of %s: got none, want one", c.result)
 			}
 			for body, want := range map[string]bool{c.fits: true, c.other: false} {
 				x := Exchange{Method: "GET", Target: "/a", Status: claim.statuses[0].low, Got: Body{Bytes: int64(len(body)), Begins: []byte(body)}}
@@ -137,7 +137,7 @@ func TestLiteralsAreCompared(t *testing.T) {
 					continue
 				}
 				if misses := claim.Misses(x); (misses == "") != want {
-					t.Errorf("%s: it lacks %q, want that it fits: %v; read %s", body, misses, want, claim)
+					t.Errorf("misses of %s: got %q, want a fit: %t, with the claim %s", body, misses, want, claim)
 				}
 			}
 		})

@@ -32,7 +32,7 @@ func TestTexts(t *testing.T) {
 				t.Errorf("line: got %q, want %q", got, c.line)
 			}
 			if request, answer := c.x.Texts(); request != c.request || answer != c.answer {
-				t.Errorf("got %q\n%q\nwant %q\n%q", request, answer, c.request, c.answer)
+				t.Errorf("request and response: got %q\n%q\nwant %q\n%q", request, answer, c.request, c.answer)
 			}
 		})
 	}

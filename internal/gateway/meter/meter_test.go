@@ -92,7 +92,7 @@ func TestUsage(t *testing.T) {
 			byByte.Write([]byte{tt.body[i]})
 		}
 		if diff := cmp.Diff(m.Usage(), byByte.Usage()); diff != "" {
-			t.Errorf("%s, byte by byte: %s", tt.name, diff)
+			t.Errorf("%s, byte by byte (-want +got)\n%s", tt.name, diff)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestDeepDetails(t *testing.T) {
 	m.Usage()
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; used > 4<<20 {
-		t.Errorf("%d bytes of answer took %d", len(answer), used)
+		t.Errorf("memory for %d bytes of response: got %d bytes, want at most %d", len(answer), used, 4<<20)
 	}
 }
 
@@ -135,15 +135,15 @@ func TestMeterStaysSmall(t *testing.T) {
 		}
 		fmt.Fprint(m, `"`+usage)
 		if held := cap(m.part) + cap(m.data); held > 4*longest {
-			t.Errorf("%s: holds %d bytes", begin, held)
+			t.Errorf("memory after %s: got %d bytes, want at most %d", begin, held, 4*longest)
 		}
 		if got := m.Usage().Total; got != nil {
-			t.Errorf("%s: something too long says %d", begin, *got)
+			t.Errorf("usage in a long event after %s: got %d, want none", begin, *got)
 		}
 		if m = New(Chat); strings.HasPrefix(begin, "data") {
 			fmt.Fprint(m, begin+"long\"\n\ndata: {\"x\":1"+usage)
 			if got := m.Usage().Total; got == nil || *got != 5 {
-				t.Errorf("%s: hides the usage behind it: %v", begin, got)
+				t.Errorf("usage behind a long event after %s: got %s, want a total of 5", begin, show(m.Usage()))
 			}
 		}
 	}
@@ -163,12 +163,12 @@ func TestTokens(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got, known := tt.u.All(); got != tt.want || known != tt.known {
-			t.Errorf("%s: %d, %v", show(tt.u), got, known)
+			t.Errorf("tokens of %s: got %d, known %t, want %d, known %t", show(tt.u), got, known, tt.want, tt.known)
 		}
 	}
 	sum := usage.Count{Input: n(1), Total: n(1 << 62)}.Add(usage.Count{Total: n(1 << 62), Tool: n(0)})
 	if got, want := show(sum), "input:1,cached:null,candidates:null,thoughts:null,tool:0,total:9223372036854775807"; got != want {
-		t.Errorf("sum %s, want %s", got, want)
+		t.Errorf("sum: got %s, want %s", got, want)
 	}
 }
 
@@ -190,7 +190,7 @@ func FuzzMeter(f *testing.F) {
 			fmt.Fprint(parts, body[:cut])
 			fmt.Fprint(parts, body[cut:])
 			if diff := cmp.Diff(want, parts.Usage()); diff != "" {
-				t.Fatalf("cut at %d: %s", cut, diff)
+				t.Fatalf("cut at %d (-want +got)\n%s", cut, diff)
 			}
 		}
 		var doc struct {
@@ -201,7 +201,7 @@ func FuzzMeter(f *testing.F) {
 		}
 		if n, err := doc.Usage.Total_tokens.Int64(); err == nil && n >= 0 && n < 1e15 && API(api) == Chat {
 			if want.Total == nil || *want.Total != n {
-				t.Fatalf("a decoder reads %d, the meter %s", n, show(want))
+				t.Fatalf("usage: got %s, want a total of %d as a decoder reads it", show(want), n)
 			}
 		}
 	})

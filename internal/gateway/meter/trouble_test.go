@@ -79,12 +79,13 @@ func FuzzOf(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status int, after, body string) {
 		got := Of(status, http.Header{"Retry-After": {after}}, []byte(body), noon)
 		if got.Retry < 0 || got.Retry > longestWait {
-			t.Errorf("waits %s", got.Retry)
+			t.Errorf("wait: got %s, want 0 to %s", got.Retry, longestWait)
 		}
 		m := New(Gemini)
 		m.Write([]byte(body))
 		if got, failed := m.Failed(http.Header{"Retry-After": {after}}, noon); got.Retry < 0 || got.Retry > longestWait || failed != (got.Class != "") {
-			t.Errorf("in a stream: %+v %t", got, failed)
+			t.Errorf("trouble in a stream: got %+v, failed %t, want a wait of 0 to %s, and failed only with a class",
+				got, failed, longestWait)
 		}
 	})
 }
