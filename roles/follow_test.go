@@ -51,7 +51,7 @@ func FuzzTail(f *testing.F) {
 		}
 		whole := lines(t, data, nil)
 		if got := lines(t, data, pieces); !slices.Equal(got, whole) {
-			t.Errorf("in pieces %v: %v, at once: %v", pieces, got, whole)
+			t.Errorf("lines of pieces %v: got %v, want %v", pieces, got, whole)
 		}
 		text := strings.TrimSuffix(string(data), "\n")
 		want := strings.Split(text, "\n")
@@ -59,7 +59,7 @@ func FuzzTail(f *testing.F) {
 			want = nil
 		}
 		if len(whole) != len(want) {
-			t.Errorf("%q has %d lines, want %d", data, len(whole), len(want))
+			t.Errorf("lines of %q: got %d, want %d", data, len(whole), len(want))
 		}
 	})
 }
@@ -77,7 +77,8 @@ func TestLongLinesAreCut(t *testing.T) {
 		t.Errorf("got %v, want %v", sizes, want)
 	}
 	if tl.Read != int64(len(long)+7) || cap(tl.line) > 2<<20 {
-		t.Errorf("read %d bytes, holds %d", tl.Read, cap(tl.line))
+		t.Errorf("long line: got %d bytes read, %d in memory, want %d read, at most %d in memory",
+			tl.Read, cap(tl.line), len(long)+7, 2<<20)
 	}
 }
 
@@ -85,11 +86,11 @@ func TestLongLinesAreCut(t *testing.T) {
 func TestTailGoesInTurns(t *testing.T) {
 	tl := &Tail{In: endless{}, To: func([]byte, bool) {}}
 	if all, err := tl.Pump(); all || err != nil || tl.Read != turn {
-		t.Errorf("a turn read %d bytes, all %v, %v", tl.Read, all, err)
+		t.Errorf("first turn: got %d bytes, end %t, error %v, want %d bytes and no end", tl.Read, all, err, turn)
 	}
 	tl = &Tail{In: endless{}, Most: turn + 5, To: func([]byte, bool) {}}
 	if err := tl.Finish(); err != nil || tl.Read != turn+5 {
-		t.Errorf("%d bytes were read, %v", tl.Read, err)
+		t.Errorf("output above the limit: got %d bytes, error %v, want %d bytes", tl.Read, err, turn+5)
 	}
 }
 
@@ -101,7 +102,7 @@ func (endless) Read(b []byte) (int, error) { return len(b), nil }
 func TestTailReportsReadErrors(t *testing.T) {
 	tl := &Tail{In: iotest.ErrReader(os.ErrClosed), To: func([]byte, bool) {}}
 	if err := tl.Finish(); err == nil {
-		t.Error("a read error was swallowed")
+		t.Error("error of a failed read: got none, want one")
 	}
 }
 
@@ -119,7 +120,7 @@ func TestOpenOutput(t *testing.T) {
 	for name, ok := range map[string]bool{"file": true, "link": false, "fifo": false, ".": false, "none": false} {
 		f, err := OpenOutput(path(name))
 		if (err == nil) != ok {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("error of %s: got %v, want an error: %t", name, err, !ok)
 		}
 		if err == nil {
 			f.Close()
@@ -155,9 +156,9 @@ func TestLines(t *testing.T) {
 	cancel(no)
 	never := func() (bool, error) { return false, nil }
 	if err := Lines(ctx, path, func([]byte, bool) {}, never); err != no {
-		t.Errorf("a person who had enough: %v", err)
+		t.Errorf("error of a cancelled context: got %v, want %v", err, no)
 	}
 	if err := Lines(t.Context(), path, func([]byte, bool) {}, func() (bool, error) { return false, no }); err != no {
-		t.Errorf("a state that cannot be read: %v", err)
+		t.Errorf("error of an unreadable state: got %v, want %v", err, no)
 	}
 }

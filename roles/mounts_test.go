@@ -19,22 +19,22 @@ func TestVerifiersPromptListsMounts(t *testing.T) {
 		}
 		at := strings.Index(said, "`"+target+"`")
 		if at < 0 {
-			t.Errorf("the prompt does not say that %s is mounted", m.Target)
+			t.Errorf("mount %s in the Verifier's prompt: got none, want one", m.Target)
 			continue
 		}
 		line, _, _ := strings.Cut(said[at:], "\n")
 		if m.ReadOnly && !strings.Contains(line, "read-only") {
-			t.Errorf("the prompt does not say that %s is read-only: %s", m.Target, line)
+			t.Errorf("line of the mount %s: got %q, want one with read-only", m.Target, line)
 		}
 	}
 	for _, m := range (Spaces{}).Tmpfs(Verifier) {
 		if !strings.Contains(said, "`"+m.Target+"`") {
-			t.Errorf("the prompt does not say that %s is there", m.Target)
+			t.Errorf("tmpfs %s in the Verifier's prompt: got none, want one", m.Target)
 		}
 	}
 	for _, place := range []string{helper.Src, ".env", ".abl/"} {
 		if strings.Contains(said, place) {
-			t.Errorf("the prompt tells of %s, which is not there", place)
+			t.Errorf("path %s in the Verifier's prompt: got one, want none", place)
 		}
 	}
 }

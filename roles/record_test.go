@@ -18,13 +18,13 @@ func TestRecordsFollowNoLink(t *testing.T) {
 	}
 	rolestest.Must(t, rec.Write("note", "second"))
 	if got, err := os.ReadFile(outside); string(got) != "kept" || err != nil {
-		t.Errorf("the file behind the link holds %q, %v, want kept", got, err)
+		t.Errorf("file behind the link: got %q, error %v, want kept", got, err)
 	}
 	rolestest.Must(t, rec.Write(FoundFile, "first"))
 	rolestest.Must(t, os.Remove(filepath.Join(rec.Dir, FoundFile)))
 	rolestest.Must(t, os.Symlink(outside, filepath.Join(rec.Dir, FoundFile)))
 	if got, ok, err := Read[string](rec, FoundFile); ok || err == nil {
-		t.Errorf("read %q through a link, %v, want an error", got, err)
+		t.Errorf("read through a link: got %q, error %v, want an error", got, err)
 	}
 }
 
@@ -47,14 +47,14 @@ func TestRecordsAreSafeToLookAt(t *testing.T) {
 	rolestest.Spotless(t, rec.Dir)
 	got, ok, err := rec.Intent()
 	if err != nil || !ok || len(got.Reports) != 1 || got.Reports["a"+rolestest.Evil+"\u200d.md"] != 1 {
-		t.Errorf("got %v, %t, %v", got.Reports, ok, err)
+		t.Errorf("reports of the record: got %v, found %t, error %v, want %v", got.Reports, ok, err, want.Reports)
 	}
 }
 
 func TestLastStep(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")
 	if n, err := LastStep(p, 1); err != nil || n != 0 {
-		t.Errorf("nothing there: %d, %v", n, err)
+		t.Errorf("last step without calls: got %d, error %v, want 0", n, err)
 	}
 	for _, name := range []string{"p1-build-3.1", "p1-verify-12.2", "p2-build-40.1", "p11-build-50.1", ".empty", "shell-builder", "p1-build-x", "p1-other-90.1"} {
 		rolestest.Must(t, os.MkdirAll(p.Call(name), 0o755))
@@ -68,6 +68,6 @@ func TestTornRecordIsNoOutcome(t *testing.T) {
 	rec := Record{Dir: t.TempDir()}
 	rolestest.Write(t, filepath.Join(rec.Dir, "outcome.json"), `{"class":"done"`)
 	if _, ok, err := rec.Outcome(); ok || err == nil {
-		t.Errorf("a torn record: %t, %v", ok, err)
+		t.Errorf("outcome of a torn record: got found %t, error %v, want an error", ok, err)
 	}
 }

@@ -39,6 +39,6 @@ func TestHasRoom(t *testing.T) {
 		return
 	}
 	if err := (DiskQuota{Disks: []string{t.TempDir(), full}}).CheckRoom(); !errors.Is(err, ErrNoRoom) || !strings.Contains(err.Error(), full) {
-		t.Errorf("a full disk: %v", err)
+		t.Errorf("error of a full disk: got %v, want %v with %q", err, ErrNoRoom, full)
 	}
 }

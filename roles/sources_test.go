@@ -75,11 +75,11 @@ func TestSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, mounts := shown(t, Builder)
 			if err := CheckSources(p, mounts); err != nil {
-				t.Fatalf("as it should be: %v", err)
+				t.Fatalf("error of valid sources: got %v, want none", err)
 			}
 			c.plant(t, p)
 			if err := CheckSources(p, mounts); !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("error %v, want %q", err, c.says)
+				t.Errorf("error: got %v, want %v with %q", err, ErrSource, c.says)
 			}
 		})
 	}
@@ -98,12 +98,12 @@ func TestSourcesElsewhere(t *testing.T) {
 	for _, path := range []string{"/", "/etc", p.Root, filepath.Dir(p.Root), p.Root + "/.abl", p.Root + "2"} {
 		m := []sandbox.Mount{{What: sandbox.Workspace, Source: path, Target: helper.Src}}
 		if err := CheckSources(p, m); !errors.Is(err, ErrSource) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("error of %s: got %v, want %v", path, err, ErrSource)
 		}
 	}
 	t.Setenv("HOME", p.Src)
 	if err := CheckSources(p, []sandbox.Mount{{What: sandbox.Workspace, Source: p.Src}}); !errors.Is(err, ErrSource) {
-		t.Errorf("the home directory: %v", err)
+		t.Errorf("error of the home directory: got %v, want %v", err, ErrSource)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestSourcesOverlap(t *testing.T) {
 			}
 		}
 		if err := CheckSources(q, nil); !errors.Is(err, ErrSource) || !strings.Contains(err.Error(), "it is, or is inside of") {
-			t.Errorf("%+v: %v", c, err)
+			t.Errorf("error of %+v: got %v, want %v about a directory inside of another", c, err, ErrSource)
 		}
 	}
 	if err := CheckSources(p, mounts); err != nil {
@@ -149,7 +149,7 @@ func TestSourcesBound(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = exec.Command("umount", "-l", over).Run() })
 			if err := CheckSources(p, mounts); !errors.Is(err, ErrSource) {
-				t.Errorf("error %v", err)
+				t.Errorf("error: got %v, want %v", err, ErrSource)
 			}
 		})
 	}

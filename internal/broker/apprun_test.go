@@ -49,7 +49,7 @@ func (b *bench) app(stdin string, files map[string]string, args ...string) helpe
 		b.t.Fatal(err)
 	}
 	if ran.Error == "" && !slices.EqualFunc(ran.Args, run.Args, bytes.Equal) {
-		b.t.Errorf("it says that it was run with %q, want %q", ran.Args, run.Args)
+		b.t.Errorf("arguments: got %q, want %q", ran.Args, run.Args)
 	}
 	ran.Args = nil
 	return ran
@@ -76,26 +76,26 @@ func TestRunApp(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, tt.got); diff != "" {
-				t.Error(diff)
+				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
 	}
 	if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 0 {
-		t.Errorf("restart: %+v, %v", reply, err)
+		t.Errorf("restart: got %+v, error %v, want exit code 0", reply, err)
 	}
 	if ran := b.app("", nil, "home"); len(ran.Stdout) > 0 {
-		t.Errorf("after a restart there is %q", ran.Stdout)
+		t.Errorf("output after a restart: got %q, want none", ran.Stdout)
 	}
 	for _, name := range []string{"../out", "/abs", ".", "a/../../b"} {
 		if ran := b.app("", map[string]string{name: ""}, "home"); !strings.Contains(ran.Error, "is not a path below the folder") {
-			t.Errorf("a file %q: %+v", name, ran)
+			t.Errorf("run with the file %q: got %+v, want an error about its path", name, ran)
 		}
 	}
 	if ran := b.app("", nil, strings.Repeat("x", 1<<20)); !strings.Contains(ran.Error, "argument list too long") {
-		t.Errorf("a long argument: %+v", ran)
+		t.Errorf("run with a long argument: got %+v, want the error %q", ran, "argument list too long")
 	}
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
-		t.Errorf("it leaves %v, %v", left, err)
+		t.Errorf("temporary files: got %v, error %v, want none", left, err)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestRunAppWaitsForServices(t *testing.T) {
 	defer l.Close()
 	b.want(EventReady)
 	if got := <-ran; string(got.Stdout) != "up\n" || got.Error != "<nil>" {
-		t.Errorf("got %+v", got)
+		t.Errorf("run: got %+v, want the output %q and no error", got, "up\n")
 	}
 }
 
@@ -126,7 +126,7 @@ func TestRunAppOfAnother(t *testing.T) {
 	b := idle(t)
 	ran, err := b.client.RunApp(t.Context(), helper.AppRun{}, strings.NewReader(""))
 	if err != nil || ran.Error == "" {
-		t.Errorf("got %+v, %v", ran, err)
+		t.Errorf("run without an app: got %+v, error %v, want an error in the reply only", ran, err)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestRunAppEnds(t *testing.T) {
 	pid := strings.TrimSpace(string(b.app("", nil, "daemon").Stdout))
 	// The portable list of processes has no environments, so it does not find this one.
 	if ran := b.app("", nil, "runs", pid); pid == "" || len(ran.Stdout) > 0 && !lab.Portable {
-		t.Errorf("process %q of another session still runs: %+v", pid, ran)
+		t.Errorf("process %q of another session: got %+v, want it ended", pid, ran)
 	}
 	ended := 2 // the two runs above
 	for _, input := range []struct {
@@ -158,7 +158,7 @@ func TestRunAppEnds(t *testing.T) {
 			go func() {
 				ran, err := b.client.RunApp(ctx, helper.AppRun{Args: [][]byte{[]byte("wait")}}, stdin)
 				if err == nil && ctx.Err() == nil {
-					t.Errorf("it ended without a signal: %+v", ran)
+					t.Errorf("run that waits: got %+v, want it to end with its client", ran)
 				}
 				gone <- err
 			}()
@@ -168,26 +168,27 @@ func TestRunAppEnds(t *testing.T) {
 				}
 				select {
 				case err := <-gone:
-					t.Fatalf("the run came to its end before it was under way: %v", err)
+					t.Fatalf("run that waits: got its end before its start, error %v, want it running", err)
 				default:
 				}
 			}
 			cancel()
 			if err := <-gone; err == nil {
-				t.Error("a run whose client went away came to an answer")
+				t.Error("error of a run without its client: got none, want one")
 			}
 			if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 0 { // waits for all runs
-				t.Errorf("restart: %+v, %v", reply, err)
+				t.Errorf("restart: got %+v, error %v, want exit code 0", reply, err)
 			}
 		})
 	}
 	b.stop()
 	if log := b.log(); strings.Count(log, "app ended") != ended || strings.Contains(log, "stopped after") {
-		t.Errorf("want %d runs that have ended, none of them at its limit: %s", ended, log)
+		t.Errorf("ended runs: got %d, want %d, none of them at its limit, in the log\n%s",
+			strings.Count(log, "app ended"), ended, log)
 	}
 	b = runs(t, program, func(s *helper.BrokerSpec) { s.App.TimeoutMS = 100 })
 	if ran := b.app("", nil, "wait"); ran.Error != "stopped after 100ms" {
-		t.Errorf("at its limit: %+v", ran)
+		t.Errorf("run at its limit: got %+v, want the error %q", ran, "stopped after 100ms")
 	}
 }
 
@@ -209,20 +210,20 @@ func TestFiles(t *testing.T) {
 	}
 	files, left := Files(dir)
 	if len(files["a/small"]) != 3 || len(files) != 2 || len(left) != 4 {
-		t.Errorf("%d files, left out %q", len(files), left)
+		t.Errorf("files: got %d, left out %q, want 2 and 4 left out", len(files), left)
 	}
 	for _, want := range []string{`"a/link" is left out: it is a link`, `"bad\xff" is left out`, `"big" is left out: want at most`} {
 		if !strings.Contains(fmt.Sprint(left), want) {
-			t.Errorf("%q lacks %s", left, want)
+			t.Errorf("files left out: got %q, want %s in them", left, want)
 		}
 	}
 	if files, left = Files(filepath.Join(dir, "none")); len(files)+len(left) > 0 {
-		t.Errorf("of no directory: %v, %v", files, left)
+		t.Errorf("files of no directory: got %v, left out %v, want none", files, left)
 	}
 	if err := os.Symlink(dir, filepath.Join(dir, "self")); err != nil {
 		t.Fatal(err)
 	}
 	if files, left = Files(filepath.Join(dir, "self")); len(files) > 0 || len(left) != 1 {
-		t.Errorf("of a link: %d files, %v", len(files), left)
+		t.Errorf("files of a link: got %d, left out %v, want 0 and 1 left out", len(files), left)
 	}
 }

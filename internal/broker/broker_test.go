@@ -137,7 +137,7 @@ func (b *bench) next() helper.Event {
 	}
 	var ev helper.Event
 	if err := json.Unmarshal(line, &ev); err != nil {
-		b.t.Fatalf("event %q: %v", line, err)
+		b.t.Fatalf("event: got %q, error %v, want JSON", line, err)
 	}
 	return ev
 }
@@ -183,33 +183,33 @@ func (b *bench) log() string {
 func TestAppComesUpCrashesAndRestarts(t *testing.T) {
 	b := serve(t, "0.0.0.0:%d", nil)
 	if ev := b.want(EventReady); ev.Detail != "GET /health answered 200" || ev.Name != "app" {
-		t.Errorf("got %+v", ev)
+		t.Errorf("event: got %+v, want app with %q", ev, "GET /health answered 200")
 	}
 	first := b.get("/")
 	reply, err := b.client.Restart(t.Context())
 	if err != nil || reply.Exit != 0 {
-		t.Fatalf("restart: %+v, %v", reply, err)
+		t.Fatalf("restart: got %+v, error %v, want exit code 0", reply, err)
 	}
 	b.want(EventRestarted)
 	if second := b.get("/"); second == first || !strings.Contains(second, "CANARY") {
-		t.Errorf("the same process answers: %q, then %q", first, second)
+		t.Errorf("response after a restart: got %q, before it %q, want a new process with CANARY", second, first)
 	}
 	b.get("/crash")
 	if ev := b.want(EventExited); ev.Exit == nil || *ev.Exit != 7 {
 		t.Errorf("got %+v, want exit code 7", ev)
 	}
 	if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 0 {
-		t.Fatalf("restart after a crash: %+v, %v", reply, err)
+		t.Fatalf("restart after a crash: got %+v, error %v, want exit code 0", reply, err)
 	}
 	b.want(EventRestarted)
 	if err := b.stop(); err != nil {
 		t.Error(err)
 	}
 	if body := b.get("/"); strings.Contains(body, "CANARY") {
-		t.Error("the app outlives the broker")
+		t.Errorf("response after the end of the broker: got %q, want none of the app", body)
 	}
 	if !strings.Contains(b.log(), "SOURCE-CANARY starting") {
-		t.Errorf("the app's output is not in the log: %q", b.log())
+		t.Errorf("log: got %q, want one with the app's output", b.log())
 	}
 }
 
@@ -277,7 +277,7 @@ func TestProbeQuotesNothing(t *testing.T) {
 	}()
 	app := helper.App{Port: l.Addr().(*net.TCPAddr).Port, Path: "/"}
 	if a := probe(t.Context(), app, "127.0.0.1"); a.ready || a.detail != "GET /: the response is not HTTP" {
-		t.Errorf("got %+v", a)
+		t.Errorf("probe: got %+v, want %q", a, "GET /: the response is not HTTP")
 	}
 }
 
@@ -294,7 +294,7 @@ func TestLogIsBounded(t *testing.T) {
 		}
 		io.WriteString(log.pipe, text)
 		if log.close(); kept.String() != want {
-			t.Errorf("%q: kept %q, want %q", text, kept.String(), want)
+			t.Errorf("log of %q: got %q, want %q", text, kept.String(), want)
 		}
 	}
 }
@@ -313,6 +313,6 @@ func TestLogEndsAlthoughThePipeIsHeld(t *testing.T) {
 	defer syscall.Close(held)
 	io.WriteString(log.pipe, "text")
 	if log.close(); kept.String() != "text" {
-		t.Errorf("kept %q", kept.String())
+		t.Errorf("log: got %q, want text", kept.String())
 	}
 }

@@ -59,12 +59,12 @@ func TestRunCommands(t *testing.T) {
 			continue
 		}
 		if ev := b.want(EventCommand); ev.Name != tt.name || *ev.Exit != tt.want.Exit {
-			t.Errorf("%s: event %+v", tt.name, ev)
+			t.Errorf("event: got %s with exit code %d, want %s with %d", ev.Name, *ev.Exit, tt.name, tt.want.Exit)
 		}
 	}
 	b.stop()
 	if log := b.log(); !strings.Contains(log, "abl: lint starts\nSOURCE-CANARY\nSOURCE-CANARY\nabl: lint ended with exit code 3\n") || !strings.Contains(log, "abl: query starts\nout\nerr\n") {
-		t.Errorf("the log lacks output: %.300q", log)
+		t.Errorf("log: got %.300q, want one with the output of lint and query", log)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestCommandThatDoesNotReadIsNotHeldUp(t *testing.T) {
 	defer w.Close()
 	reply, err := b.client.Run(t.Context(), "quick", r)
 	if err != nil || reply.Exit != 4 {
-		t.Errorf("got %+v, %v", reply, err)
+		t.Errorf("reply: got %+v, error %v, want exit code 4", reply, err)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestReplyReachesClientThatStillSends(t *testing.T) {
 			}
 			for i := range 256 {
 				if _, err := fmt.Fprintf(conn, "4000\r\n%s\r\n", strings.Repeat("x", 0x4000)); err != nil {
-					t.Fatalf("after %d kB: %v", i*16, err)
+					t.Fatalf("error after %d kB: got %v, want none", i*16, err)
 				}
 			}
 			resp, err := http.ReadResponse(got, nil)
@@ -142,10 +142,10 @@ func TestTooMuchInput(t *testing.T) {
 	b := idle(t, helper.Command{Name: "eat", Command: "cat >/dev/null; sleep 1000"})
 	reply, err := b.client.Run(t.Context(), "eat", io.LimitReader(endless{}, maxStdin+1))
 	if err == nil && (reply.Exit != 2 || reply.Error != errStdin.Error()) {
-		t.Errorf("got %+v", reply)
+		t.Errorf("reply: got %+v, want exit code 2 and %q", reply, errStdin)
 	}
 	if ev := b.want(EventCommand); *ev.Exit != 2 {
-		t.Errorf("got %+v", ev)
+		t.Errorf("exit code of the event: got %d, want 2", *ev.Exit)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestOneAtATime(t *testing.T) {
 	}
 	for range 5 {
 		if reply := <-replies; reply.Exit != 0 {
-			t.Errorf("got %+v", reply)
+			t.Errorf("reply: got %+v, want exit code 0", reply)
 		}
 	}
 }
@@ -183,12 +183,12 @@ func TestBackground(t *testing.T) {
 	)
 	for range 2 { // the second call restarts it
 		if reply := b.run("start", ""); reply != (helper.CommandReply{}) {
-			t.Fatalf("got %+v", reply)
+			t.Fatalf("reply of start: got %+v, want an empty one", reply)
 		}
 		b.want(EventCommand)
 	}
 	if reply := b.run("fails", ""); reply.Exit != 5 {
-		t.Errorf("got %+v", reply)
+		t.Errorf("reply of fails: got %+v, want exit code 5", reply)
 	}
 	b.want(EventCommand)
 	b.run("end", "")
@@ -201,7 +201,7 @@ func TestBackground(t *testing.T) {
 		t.Errorf("got %v, want that start exited with 143", seen)
 	}
 	if reply, err := b.client.Restart(t.Context()); err != nil || reply.Exit != 2 || reply.Error == "" {
-		t.Errorf("restart without an app: %+v, %v", reply, err)
+		t.Errorf("restart without an app: got %+v, error %v, want exit code 2 and an error", reply, err)
 	}
 }
 
@@ -252,7 +252,7 @@ func TestStopEndsBackgroundCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat("/proc/" + strings.TrimSpace(string(data))); err == nil {
-		t.Error("it still runs")
+		t.Errorf("process %s: got it running, want it ended", strings.TrimSpace(string(data)))
 	}
 }
 
@@ -288,7 +288,7 @@ func TestAPIRefuses(t *testing.T) {
 			t.Errorf("%s %s with %q: got %d, want %d", tt.method, tt.path, tt.auth, resp.StatusCode, tt.want)
 		}
 		if strings.Contains(string(body), "true") {
-			t.Errorf("%s %s tells how a command is carried out: %s", tt.method, tt.path, body)
+			t.Errorf("reply to %s %s: got %s, want one without the command", tt.method, tt.path, body)
 		}
 	}
 }
@@ -306,10 +306,10 @@ func TestServeRefuses(t *testing.T) {
 	for i, spec := range tests {
 		spec.Deadline = time.Now().Add(time.Hour).Unix()
 		if err := Serve(t.Context(), spec); err == nil {
-			t.Errorf("%d: serves", i)
+			t.Errorf("error of spec %d: got none, want one", i)
 		}
 	}
 	if err := Serve(t.Context(), helper.BrokerSpec{Token: "t", Events: file, Log: file, Deadline: 1}); err != nil {
-		t.Errorf("past its deadline: %v", err)
+		t.Errorf("error past the deadline: got %v, want none", err)
 	}
 }

@@ -47,7 +47,8 @@ func TestClaudeFollows(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if session != "308b4b61-e35a-40fd-97ca-c1d55f2a4ade" || said != "All done: wrote hello.txt and ran a command." {
-		t.Errorf("session %q, said %q", session, said)
+		t.Errorf("session and last message: got %q, %q, want %q, %q",
+			session, said, "308b4b61-e35a-40fd-97ca-c1d55f2a4ade", want[2])
 	}
 }
 

@@ -41,7 +41,8 @@ func TestCodexFollows(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if session != "01a1fc60-343b-7310-92e9-841719f09538" || said != "All done: wrote hello.txt and ran a command." {
-		t.Errorf("session %q, said %q", session, said)
+		t.Errorf("session and last message: got %q, %q, want %q, %q",
+			session, said, "01a1fc60-343b-7310-92e9-841719f09538", want[2])
 	}
 }
 
@@ -87,6 +88,6 @@ func TestCodexCommandShown(t *testing.T) {
 		}
 	}
 	if cmd, err := codex.Command(Call{}); err != nil || !strings.Contains(strings.Join(cmd.Argv, " "), "project_doc_max_bytes=0") {
-		t.Errorf("%v %v", cmd.Argv, err)
+		t.Errorf("command: got %v, error %v, want one with project_doc_max_bytes=0", cmd.Argv, err)
 	}
 }

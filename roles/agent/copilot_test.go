@@ -39,7 +39,8 @@ func TestCopilotFollows(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if session != "f4cd671a-51ac-4b4e-aa03-9826a031f2d0" || said != "All done: wrote hello.txt and ran a command." {
-		t.Errorf("session %q, said %q", session, said)
+		t.Errorf("session and last message: got %q, %q, want %q, %q",
+			session, said, "f4cd671a-51ac-4b4e-aa03-9826a031f2d0", want[2])
 	}
 }
 

@@ -60,16 +60,17 @@ func TestCustomCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"sh", "-c", shell}, cmd.Argv); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 	want := map[string]string{"A": "b", "HOME": "/elsewhere", "NO_COLOR": "1", "ABL_PROMPT": "/abl/in/prompt.md", "ABL_MODEL": "m-1", "ABL_EFFORT": "low", "ABL_ROLE": "builder"}
 	if diff := cmp.Diff(want, cmd.Env); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if a.Image != "tools" || a.DefaultModel != "mine" || Custom(Agent{Image: "claude"}, Settings{}).Image != "claude" {
-		t.Errorf("got %+v", a)
+		t.Errorf("image, model and given image: got %q, %q, %q, want tools, mine, claude",
+			a.Image, a.DefaultModel, Custom(Agent{Image: "claude"}, Settings{}).Image)
 	}
 	if _, err := a.FullName("-x"); err == nil {
-		t.Error("took an option for a model")
+		t.Error("error of the model -x: got none, want one")
 	}
 }

@@ -66,7 +66,8 @@ func all(t *testing.T, a Agent, c Call) string {
 	}
 	for name, data := range cmd.Files {
 		if !slices.Contains(lines, "GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/abl/in/"+name) {
-			t.Errorf("nothing names the file %s", name)
+			t.Errorf("variables and files: got %.300q, want GEMINI_CLI_SYSTEM_DEFAULTS_PATH=/abl/in/%s in them",
+				lines, name)
 		}
 		lines = append(lines, string(data))
 	}

@@ -80,7 +80,8 @@ func TestGeminiSamples(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if got.Finished != (got.Reason == "") {
-				t.Errorf("finished is %t with the reason %q", got.Finished, got.Reason)
+				t.Errorf("result: got finished %t with the reason %q, want a reason unless finished",
+					got.Finished, got.Reason)
 			}
 		})
 	}
@@ -90,7 +91,7 @@ func TestGeminiSamples(t *testing.T) {
 	}
 	for _, f := range files {
 		if !seen[filepath.Base(f)] {
-			t.Errorf("%s is in no test", f)
+			t.Errorf("tests of the sample %s: got none, want one", f)
 		}
 	}
 }
@@ -118,7 +119,8 @@ func TestGeminiActionsAndSession(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if session != "12a975e7-a214-40be-a2a7-ac3faaa80495" || said != want[2] {
-		t.Errorf("session %q, said %q", session, said)
+		t.Errorf("session and last message: got %q, %q, want %q, %q",
+			session, said, "12a975e7-a214-40be-a2a7-ac3faaa80495", want[2])
 	}
 }
 
@@ -166,14 +168,14 @@ func TestGeminiCommand(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if cmd.Env["GEMINI_CLI_NO_RELAUNCH"] != "1" || cmd.Env["HOME"] == "" {
-		t.Errorf("environment %v", cmd.Env)
+		t.Errorf("environment: got %v, want one with GEMINI_CLI_NO_RELAUNCH=1 and a HOME", cmd.Env)
 	}
 	p := gemini.Provider
 	if p != (Provider{Login: "key", API: "gemini", KeyVar: "GEMINI_API_KEY", BaseVar: "GOOGLE_GEMINI_BASE_URL"}) {
-		t.Errorf("provider %+v", p)
+		t.Errorf("provider: got %+v, want the API gemini with the key in GEMINI_API_KEY", p)
 	}
 	if _, ok := cmd.Env[p.KeyVar]; ok {
-		t.Error("the key is in the environment that is not secret")
+		t.Errorf("variable %s: got one that is not secret, want none", p.KeyVar)
 	}
 }
 
@@ -200,7 +202,7 @@ func TestGeminiTrouble(t *testing.T) {
 			}
 			res := Usages(gemini, data, c.exit)
 			if res.Trouble != c.want {
-				t.Errorf("trouble %q, want %q (%s)", res.Trouble, c.want, res.Reason)
+				t.Errorf("trouble: got %q, want %q (%s)", res.Trouble, c.want, res.Reason)
 			}
 		})
 	}
@@ -222,7 +224,7 @@ func TestGeminiTrouble(t *testing.T) {
 			record += `,"error":{"type":"Error","message":"` + c.message + `"}`
 		}
 		if res := Usages(gemini, []byte(`{"type":"init","session_id":"s"}`+"\n"+record+"}\n"), c.exit); res.Trouble != c.want {
-			t.Errorf("%s %q: trouble %q, want %q (%s)", c.status, c.message, res.Trouble, c.want, res.Reason)
+			t.Errorf("trouble of %s %q: got %q, want %q (%s)", c.status, c.message, res.Trouble, c.want, res.Reason)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestMessagesOfSamples(t *testing.T) {
 					kinds += map[MessageKind]string{Said: "s", Called: "c", Returned: "r"}[m.Kind]
 				}
 				if kinds != want[a.Name+"/"+file] {
-					t.Errorf("transcript %q, want %q", kinds, want[a.Name+"/"+file])
+					t.Errorf("transcript: got %q, want %q", kinds, want[a.Name+"/"+file])
 				}
 			})
 		}
@@ -122,7 +122,7 @@ func TestPiecesAreBounded(t *testing.T) {
 		r.Line([]byte(`{"type":"output","text":"`+strings.Repeat("x", 1000)+`"}`), false)
 	}
 	if len(r.text) > maxMessage {
-		t.Errorf("%d bytes are kept", len(r.text))
+		t.Errorf("text in memory: got %d bytes, want at most %d", len(r.text), maxMessage)
 	}
 }
 
@@ -142,7 +142,9 @@ func TestMessagesAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			all := messagesIn(tt.agent.NewReader(Call{}), []byte(tt.stdout))
 			if len(all) != 1 || len(transcript(all)) > maxMessage+1000 || !strings.HasSuffix(all[0].Text+all[0].Detail, "\n… "+tt.lost) {
-				t.Errorf("%d messages of %d bytes, the end of %.100q", len(all), len(transcript(all)), transcript(all)[max(0, len(transcript(all))-100):])
+				t.Errorf("transcript: got %d messages, %d bytes, end %.100q, want 1, at most %d, end %q",
+					len(all), len(transcript(all)), transcript(all)[max(0, len(transcript(all))-100):],
+					maxMessage+1000, tt.lost)
 			}
 		})
 	}

@@ -88,13 +88,13 @@ func TestPlay(t *testing.T) {
 		{Type: "result", Status: "success", Usage: []ScriptUsage{{Model: "m", Count: usage.Count{Input: &input}, Requests: 2}}, Requests: &two},
 	}
 	if diff := cmp.Diff(want, got); diff != "" || code != 0 {
-		t.Errorf("exit code %d, records:\n%s", code, diff)
+		t.Errorf("exit code: got %d, want 0; records (-want +got):\n%s", code, diff)
 	}
 	if text := read(t, dir, "builder_reports/phase1_v2_20260102T030405Z.md"); text != "report 2 4\n" {
-		t.Errorf("report: %q", text)
+		t.Errorf("report: got %q, want %q", text, "report 2 4\n")
 	}
 	if _, err := os.Stat(filepath.Join(dir, "gone.txt")); !os.IsNotExist(err) {
-		t.Errorf("deleted file: %v", err)
+		t.Errorf("deleted file: got error %v, want %v", err, os.ErrNotExist)
 	}
 }
 
@@ -187,12 +187,12 @@ func TestPlayStaysInTheWorkspace(t *testing.T) {
 		{Delete: "out/kept"}, {Report: str("x")}, {Write: "../x", Text: "x"},
 	} {
 		if code, _ := playCall(t, dir, ScriptCall{Role: "builder", Steps: []Step{s}}); code == 0 {
-			t.Errorf("%+v was carried out", s)
+			t.Errorf("exit code of %+v: got 0, want an error", s)
 		}
 	}
 	entries, err := os.ReadDir(outside)
 	if err != nil || len(entries) != 1 || read(t, outside, "kept") != "kept" {
-		t.Errorf("outside was changed: %v, %v", entries, err)
+		t.Errorf("files outside: got %v, error %v, want only kept, unchanged", entries, err)
 	}
 }
 
@@ -203,13 +203,14 @@ func TestPrint(t *testing.T) {
 		p := Player{Out: &out}
 		p.print(size)
 		if left := size % printLine; int64(out.Len()) != size && (left == 0 || left >= int64(printFrame) || int64(out.Len()) != size-left+int64(printFrame)) {
-			t.Errorf("print %d printed %d bytes", size, out.Len())
+			t.Errorf("print %d: got %d bytes, want %d with a last line of at least %d",
+				size, out.Len(), size, printFrame)
 		}
 		seen := map[string]bool{}
 		for line := range strings.Lines(out.String()) {
 			var r Record
 			if err := json.Unmarshal([]byte(line), &r); err != nil || seen[r.Text] {
-				t.Fatalf("print %d: line %q: %v", size, line, err)
+				t.Fatalf("print %d: got line %q, error %v, want a record with a new text", size, line, err)
 			}
 			seen[r.Text] = true
 		}

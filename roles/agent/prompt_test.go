@@ -17,11 +17,11 @@ func TestPrompt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !unicode.IsLetter(rune(whole[0])) || !strings.HasSuffix(whole, "/clear @x !ls\n[abl call builder phase 2 iteration 3 attempt 1]\n") {
-			t.Errorf("%s: %q", a.Name, whole)
+			t.Errorf("prompt of %s: got %q, want a letter first and the call last", a.Name, whole)
 		}
 		c.Iteration = 4
 		if next, err := Prompt(a, c, "/clear @x !ls"); err != nil || len(next) != len(whole) || !strings.HasPrefix(next, whole[:strings.Index(whole, "3 attempt")]) {
-			t.Errorf("%s: %q, %v", a.Name, next, err)
+			t.Errorf("next prompt of %s: got %q, error %v, want another iteration only", a.Name, next, err)
 		}
 		for word, only := range map[string]string{"heredoc": "gemini", "rm -f": "codex"} {
 			if advised := strings.Contains(whole, word); advised != (a.Name == only) {
@@ -45,7 +45,7 @@ func TestPromptIsBounded(t *testing.T) {
 	} {
 		_, err := Prompt(tt.a, Call{}, tt.text)
 		if tt.want == "" && err != nil || tt.want != "" && (!errors.Is(err, ErrPrompt) || !strings.HasSuffix(err.Error(), tt.want)) {
-			t.Errorf("%s, %d bytes: %v, want %q", tt.a.Name, len(tt.text), err, tt.want)
+			t.Errorf("error of %s, %d bytes: got %v, want %q", tt.a.Name, len(tt.text), err, tt.want)
 		}
 	}
 }

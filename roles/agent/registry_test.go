@@ -8,7 +8,7 @@ import (
 func TestFind(t *testing.T) {
 	for _, name := range Names() {
 		if a, err := Find(name); err != nil || a.Name != name || a.Image == "" || a.DefaultModel == "" {
-			t.Errorf("Find(%q) is %+v, %v", name, a, err)
+			t.Errorf("Find(%q): got %+v, error %v, want one with that name, an image and a model", name, a, err)
 		}
 	}
 }
@@ -22,7 +22,7 @@ func TestUnknownAgent(t *testing.T) {
 	}
 	for name, want := range tests {
 		if _, err := Find(name); err == nil || err.Error() != want {
-			t.Errorf("Find(%q): %v, want %s", name, err, want)
+			t.Errorf("Find(%q): got error %v, want %s", name, err, want)
 		}
 	}
 }
@@ -36,11 +36,11 @@ func TestFeedCutsLongLines(t *testing.T) {
 		cut  bool
 	}{{3, false}, {0, false}, {MaxLine, true}, {4, false}}
 	if len(got) != len(want) {
-		t.Fatalf("%d lines", len(got))
+		t.Fatalf("lines: got %d, want %d", len(got), len(want))
 	}
 	for i, w := range want {
 		if got[i].size != w.size || got[i].cut != w.cut {
-			t.Errorf("line %d: %+v, want %+v", i, got[i], w)
+			t.Errorf("line %d: got %+v, want %+v", i, got[i], w)
 		}
 	}
 }

@@ -34,13 +34,14 @@ func trySamples(t *testing.T, name string, all []sampled) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if got.Trouble != tt.trouble || got.Finished != (got.Reason == "") {
-				t.Errorf("trouble %q, want %q; finished %t with the reason %q", got.Trouble, tt.trouble, got.Finished, got.Reason)
+				t.Errorf("trouble: got %q, want %q; finished: got %t with the reason %q, want a reason unless finished",
+					got.Trouble, tt.trouble, got.Finished, got.Reason)
 			}
 		})
 	}
 	for _, f := range samplesOf(t, name) {
 		if !seen[f] {
-			t.Errorf("%s is in no test", f)
+			t.Errorf("tests of the sample %s: got none, want one", f)
 		}
 	}
 }
@@ -106,18 +107,20 @@ func FuzzReaders(f *testing.F) {
 		name := names[max(which, 0)%len(names)]
 		r := Usages(found(name), stdout, exit)
 		if r.Finished != (r.Reason == "") || r.Finished && exit != 0 {
-			t.Errorf("finished %t, exit %d, reason %q", r.Finished, exit, r.Reason)
+			t.Errorf("result: got finished %t, exit code %d, reason %q, want a reason unless finished with 0",
+				r.Finished, exit, r.Reason)
 		}
 		if !slices.IsSortedFunc(r.Usage, func(a, b Usage) int { return strings.Compare(a.Model, b.Model) }) {
-			t.Error("rows are not in order")
+			t.Errorf("usage: got %+v, want it sorted by model", r.Usage)
 		}
 		for _, m := range messagesIn(found(name).NewReader(Call{}), stdout) {
 			if m.Kind == "" || len(m.Text+m.Detail) > 2*maxMessage+100 || strings.ContainsFunc(m.Line(), unicode.IsControl) {
-				t.Errorf("a message of %d bytes: %.200q", len(m.Text+m.Detail), m.Text)
+				t.Errorf("message: got kind %q, %d bytes, %.200q, want a short one without control characters",
+					m.Kind, len(m.Text+m.Detail), m.Text)
 			}
 		}
 		if strings.ContainsFunc(r.Reason+r.Session+show(r), unicode.IsControl) {
-			t.Errorf("a control character in %q", show(r))
+			t.Errorf("result: got %q, want no control character", r.Reason+r.Session+show(r))
 		}
 	})
 }
@@ -131,7 +134,7 @@ func TestCommands(t *testing.T) {
 		t.Run(a.Name, func(t *testing.T) {
 			for _, odd := range []string{"--yolo", "a b", "a\nb"} {
 				if _, err := a.FullName(odd); err == nil {
-					t.Errorf("took the model %q", odd)
+					t.Errorf("error of the model %q: got none, want one", odd)
 				}
 			}
 			c := Call{Role: "builder", Phase: 2, Iteration: 3, Attempt: 1, Model: a.DefaultModel, Prompt: "/abl/in/prompt.md"}
@@ -140,13 +143,14 @@ func TestCommands(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, there := cmd.Env[a.Provider.KeyVar]; a.Provider.API == "" || there || cmd.Env["HOME"] == "" {
-				t.Errorf("provider %+v, environment %v", a.Provider, cmd.Env)
+				t.Errorf("command: got provider %+v, environment %v, want an API, a HOME and no key",
+					a.Provider, cmd.Env)
 			}
 			if all := strings.Join(cmd.Argv, " ") + fmt.Sprint(cmd.Env); !strings.Contains(all, a.DefaultModel) {
-				t.Errorf("no model in %q", all)
+				t.Errorf("command: got %q, want one with the model %s", all, a.DefaultModel)
 			}
 			if !slices.Contains(Names(), a.Name) {
-				t.Errorf("%v lacks it", Names())
+				t.Errorf("names: got %v, want %s in them", Names(), a.Name)
 			}
 		})
 	}
@@ -164,6 +168,6 @@ func tryLines(t *testing.T, a Agent, lines []string, cut bool, want string, is o
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if got.Trouble != is {
-		t.Errorf("trouble %q, want %q", got.Trouble, is)
+		t.Errorf("trouble: got %q, want %q", got.Trouble, is)
 	}
 }

@@ -15,7 +15,7 @@ func TestDocumentedExample(t *testing.T) {
 	_, rest, found := strings.Cut(string(doc), "```yaml\nversion: 1\n")
 	example, _, closed := strings.Cut(rest, "```\n")
 	if !found || !closed {
-		t.Fatal("docs/scripted-agent.md has no example")
+		t.Fatal("example in docs/scripted-agent.md: got none, want one")
 	}
 	s, err := Parse("example.yaml", []byte("version: 1\n"+example))
 	if err != nil {
@@ -26,12 +26,12 @@ func TestDocumentedExample(t *testing.T) {
 		iteration int
 	}{{"builder", 1}, {"verifier", 1}, {"builder", 2}, {"verifier", 2}} {
 		if _, ok := s.Pick(want.role, 1, want.iteration, 1); !ok {
-			t.Errorf("the example has no call for %s, iteration %d", want.role, want.iteration)
+			t.Errorf("call of the example for %s, iteration %d: got none, want one", want.role, want.iteration)
 		}
 	}
 	for _, kind := range []string{"say", "write", "append", "delete", "run", "sleep", "print", "raw", "report"} {
 		if !strings.Contains(string(doc), "\n| `"+kind+": ") {
-			t.Errorf("the step %s is not described", kind)
+			t.Errorf("description of the step %s: got none, want one", kind)
 		}
 	}
 }

@@ -37,13 +37,14 @@ func TestParse(t *testing.T) {
 	}
 	steps := s.Calls[0].Steps
 	if steps[1].Mode != "0755" || steps[6].Sleep != Duration(200*time.Millisecond) || steps[7].Print != 2000 {
-		t.Errorf("got mode %s, sleep %v, print %d", steps[1].Mode, time.Duration(steps[6].Sleep), steps[7].Print)
+		t.Errorf("steps: got mode %s, sleep %v, print %d, want 0755, 200ms, 2000",
+			steps[1].Mode, time.Duration(steps[6].Sleep), steps[7].Print)
 	}
 	if u := s.Calls[0].Usage; *u[0].Thoughts != 20 || u[0].Tool != nil || u[1].Input != nil {
-		t.Errorf("usage: a count that is not told must be nil: %+v", u)
+		t.Errorf("counts: got thoughts %d, tool %v, input %v, want 20, nil, nil", *u[0].Thoughts, u[0].Tool, u[1].Input)
 	}
 	if n := s.Calls[0].Requests(); n != 3 {
-		t.Errorf("got %d requests, want 2 told and 1 for the model that tells none", n)
+		t.Errorf("requests: got %d, want 3", n)
 	}
 }
 
@@ -125,11 +126,12 @@ func TestPick(t *testing.T) {
 	for _, tt := range tests {
 		got, found := s.Pick(tt.role, tt.phase, tt.iteration, tt.attempt)
 		if found != tt.found || got.Exit != tt.exit {
-			t.Errorf("Pick(%s, %d, %d, %d) = entry %d, %v; want %d, %v",
+			t.Errorf("Pick(%s, %d, %d, %d): got entry %d, %v, want %d, %v",
 				tt.role, tt.phase, tt.iteration, tt.attempt, got.Exit, found, tt.exit, tt.found)
 		}
 		if found && (got.Phase != tt.phase || got.Iteration != tt.iteration || got.Attempt != tt.attempt) {
-			t.Errorf("Pick(%s, %d, %d, %d) does not fill in what it was asked for: %+v", tt.role, tt.phase, tt.iteration, tt.attempt, got)
+			t.Errorf("Pick(%s, %d, %d, %d): got %+v, want the same phase, iteration and attempt",
+				tt.role, tt.phase, tt.iteration, tt.attempt, got)
 		}
 	}
 }
@@ -141,10 +143,10 @@ func TestResolveInlinesFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if step := got.Steps[2]; step.Text != "<h1>hello</h1>\n" || step.From != "" {
-		t.Errorf("got %+v", step)
+		t.Errorf("step: got %+v, want the text of the file instead of its name", step)
 	}
 	if s.Calls[0].Steps[2].From == "" {
-		t.Error("Resolve changed the call that it was given")
+		t.Errorf("given call after Resolve: got %+v, want it unchanged", s.Calls[0].Steps[2])
 	}
 }
 
@@ -188,7 +190,7 @@ func TestFill(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := ReportPath("verifier", v.Phase, v.Iteration, v.Time); got != "verifier_reports/phase2_v3_20260102T020405Z.md" {
-		t.Errorf("got %s", got)
+		t.Errorf("report path: got %s, want verifier_reports/phase2_v3_20260102T020405Z.md", got)
 	}
 }
 
@@ -205,7 +207,7 @@ func roundTrip(t *testing.T, s Scenario) {
 			t.Fatalf("%v: %s", err, data)
 		}
 		if diff := cmp.Diff(c, again, cmpopts.EquateEmpty()); diff != "" {
-			t.Error(diff)
+			t.Errorf("(-want +got)\n%s", diff)
 		}
 	}
 }
@@ -235,7 +237,7 @@ func FuzzParse(f *testing.F) {
 		for _, c := range s.Calls {
 			for _, step := range c.Steps {
 				if p := step.Path(); p != "" && (strings.HasPrefix(p, "/") || !filepath.IsLocal(p)) {
-					t.Errorf("path %q", p)
+					t.Errorf("path of a step: got %q, want a local one", p)
 				}
 			}
 		}

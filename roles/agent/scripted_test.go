@@ -43,14 +43,14 @@ func TestScriptedCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(cmd.Argv, " "); got != "/abl/bin/abl-agent /abl/in/scenario.json" {
-		t.Errorf("starts %s", got)
+		t.Errorf("command: got %s, want /abl/bin/abl-agent /abl/in/scenario.json", got)
 	}
 	call, err := ParseCall("scenario.json", cmd.Files["scenario.json"])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if call.Attempt != 2 || call.Step != 7 || call.Session != "s-1" || len(call.Steps) != 2 || call.Steps[0].Text != "listen()\n" || call.Steps[0].From != "" {
-		t.Errorf("got %+v", call)
+		t.Errorf("call: got %+v, want attempt 2, step 7, session s-1 and the text of the file", call)
 	}
 }
 

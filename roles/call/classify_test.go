@@ -121,7 +121,7 @@ func TestClassify(t *testing.T) {
 				t.Errorf("got %s (%s), %s, want %s by %s", got, why, evidence, c.want, c.from)
 			}
 			if got == outcome.Refused && !strings.HasPrefix(why, "A_KEY is refused: ") {
-				t.Error(why)
+				t.Errorf("reason of a refusal: got %q, want it to begin with %q", why, "A_KEY is refused: ")
 			}
 			if got != "" && c.e.passed.Fault.Class == got && evidence.Back != when {
 				t.Errorf("got back at %s, want %s", evidence.Back, when)

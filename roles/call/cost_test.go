@@ -23,17 +23,17 @@ func TestCostOfUsage(t *testing.T) {
 		"":        {Count: usage.Count{Total: &none}},
 	} {
 		if got := r.cost(u); got != want {
-			t.Errorf("%+v costs %q, want %q", u, got, want)
+			t.Errorf("cost of %+v: got %q, want %q", u, got, want)
 		}
 	}
 	for name, u := range map[string]agent.Usage{"a-part": {Model: "known", Count: usage.Count{Input: &n, Candidates: &none, Total: &n}, Part: true}, "no-count": {}, "a-part-of-nothing": {Count: usage.Count{Total: &none}, Part: true}} {
 		t.Run(name, func(t *testing.T) {
 			if got := r.cost(u); got != "unknown" {
-				t.Errorf("it costs %q, want unknown", got)
+				t.Errorf("cost: got %q, want unknown", got)
 			}
 		})
 	}
 	if got := (&Runner{}).cost(agent.Usage{Model: "known", Count: usage.Count{Total: &n}}); got != "unknown" {
-		t.Errorf("without prices it costs %q", got)
+		t.Errorf("cost without prices: got %q, want unknown", got)
 	}
 }

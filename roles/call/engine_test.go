@@ -25,14 +25,15 @@ func TestEngineCannotMakeABox(t *testing.T) {
 			r := newRig(t, rolestest.Says("end", 0))
 			c.hurt(r)
 			if _, err := r.runner.Run(t.Context(), r.job); !errors.Is(err, c.want) {
-				t.Errorf("ended with %v", err)
+				t.Errorf("error of the call: got %v, want %v", err, c.want)
 			}
 			if _, ended, err := r.rec().Outcome(); ended || err != nil || r.rec().Started() {
-				t.Errorf("the call is taken for begun: %t, %v", ended, err)
+				t.Errorf("call after the error: got ended %t, started %t, error %v, want a call that never began",
+					ended, r.rec().Started(), err)
 			}
 			c.repair(r)
 			if o := r.run(); o.Class != outcome.Done {
-				t.Errorf("and then: %s", show(o))
+				t.Errorf("call after the repair: got %s, want %s", show(o), outcome.Done)
 			}
 			r.WantLeft()
 		})

@@ -42,12 +42,12 @@ func TestAbsenceIsNotIdleness(t *testing.T) {
 	for look := 1; look <= minChecks; look++ {
 		q.at = time.Now().Add(-time.Minute) // as if it were time for another
 		if got := q.expired(0); got != (look == minChecks) {
-			t.Errorf("look %d: %t", look, got)
+			t.Errorf("expired at look %d: got %t, want %t", look, got, look == minChecks)
 		}
 	}
 	q.at = time.Now().Add(-time.Minute)
 	if q.expired(1) {
-		t.Error("it has printed something")
+		t.Error("expired after new output: got true, want false")
 	}
 }
 
@@ -71,7 +71,8 @@ func TestSilentWorkIsNotIdle(t *testing.T) {
 		return sandbox.Load{CPU: time.Duration(n) * time.Hour}
 	}
 	if o := r.run(); o.Class != outcome.Done || looks.Load() < times {
-		t.Errorf("%s after %d looks", show(o), looks.Load())
+		t.Errorf("busy call: got %s after %d looks, want %s after at least %d",
+			show(o), looks.Load(), outcome.Done, times)
 	}
 
 	r = newRig(t, func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} })

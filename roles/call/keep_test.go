@@ -28,15 +28,15 @@ func TestCallIsKeptSafe(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := r.Kinds(); !strings.HasPrefix(got, "call_start action:print [secret …11] ") {
-		t.Errorf("events %s", got)
+		t.Errorf("events: got %s, want a call_start and a printed [secret …11] first", got)
 	}
 	rolestest.Spotless(t, r.runner.Project.Root)
 	last, err := os.ReadFile(r.runner.Project.LastLog("builder"))
 	if err != nil || !strings.HasPrefix(string(last), "do print [secret …11]\n[secret …11]\\u001b]0;t") {
-		t.Errorf("the last log is %q, %v", last, err)
+		t.Errorf("last log: got %q, error %v, want one without the secret and escape sequences", last, err)
 	}
 	if again := r.run(); show(again) != show(o) {
-		t.Errorf("again: %s", show(again))
+		t.Errorf("second run: got %s, want %s", show(again), show(o))
 	}
 }
 
@@ -50,7 +50,7 @@ func TestKeepingIsDoneAgain(t *testing.T) {
 	rolestest.Must(t, err)
 	rolestest.Must(t, roles.CleanOutput(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
 	if got := show(r.run()); got != "done 0, m-1 7" {
-		t.Errorf("got %s", got)
+		t.Errorf("call: got %s, want done 0, m-1 7", got)
 	}
 	rolestest.Spotless(t, r.runner.Project.Root)
 }
@@ -65,9 +65,9 @@ func TestOutputThatCannotBeKept(t *testing.T) {
 		return sandbox.Exit{}
 	}
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil {
-		t.Error("a link was kept")
+		t.Error("error of a call whose output is a link: got none, want one")
 	}
 	if _, ended, err := r.rec().Outcome(); ended || err != nil {
-		t.Errorf("the call has an outcome, %v", err)
+		t.Errorf("outcome of the call: got ended %t, error %v, want none", ended, err)
 	}
 }

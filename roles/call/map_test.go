@@ -42,7 +42,7 @@ func TestRender(t *testing.T) {
 
 func TestRenderNothing(t *testing.T) {
 	if got := render(nil, limits{2000, 64 << 10}).String(); got != "0 files, 0 bytes\n" {
-		t.Errorf("got %q", got)
+		t.Errorf("map of no files: got %q, want %q", got, "0 files, 0 bytes\n")
 	}
 }
 
@@ -64,7 +64,7 @@ func TestNamesAreQuoted(t *testing.T) {
 	}
 	for path, want := range tests {
 		if got := name(path); got != want {
-			t.Errorf("name(%q) = %s, want %s", path, got, want)
+			t.Errorf("name(%q): got %s, want %s", path, got, want)
 		}
 	}
 }
@@ -76,10 +76,10 @@ func TestLargeTreeStaysWithinTheLimit(t *testing.T) {
 	}
 	m := render(fs, limits{2000, 64 << 10})
 	if m.Total != 10_000 || m.Bytes != 10_000 {
-		t.Errorf("total %d, bytes %d", m.Total, m.Bytes)
+		t.Errorf("map of 10000 files of one byte: got %d files, %d bytes, want 10000 of both", m.Total, m.Bytes)
 	}
 	if n := len(m.Lines); n != 100 {
-		t.Errorf("%d lines", n)
+		t.Errorf("lines of the map: got %d, want 100", n)
 	}
 }
 
@@ -93,11 +93,11 @@ func FuzzRender(f *testing.F) {
 		for _, line := range m.Lines {
 			total += len(line) + 1
 			if !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {
-				t.Errorf("line %q is not plain text", line)
+				t.Errorf("line of the map: got %q, want plain text", line)
 			}
 		}
 		if len(m.Lines) > limit.lines || total > limit.bytes {
-			t.Errorf("%d lines, %d bytes exceed %+v", len(m.Lines), total, limit)
+			t.Errorf("size of the map: got %d lines, %d bytes, want at most %+v", len(m.Lines), total, limit)
 		}
 	})
 }

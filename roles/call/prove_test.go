@@ -26,21 +26,21 @@ func TestAnotherBoxIsNotStarted(t *testing.T) {
 	}}
 	_, err := r.runner.Run(t.Context(), r.job)
 	if !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), "call p1-build-1.1: the boundary is not proven: box is ") {
-		t.Errorf("got %v", err)
+		t.Errorf("error of an altered container: got %v, want %v for p1-build-1.1", err, sandbox.ErrUnproven)
 	}
 	if strings.Contains(r.Engine.Journal(), "Start") || strings.Contains(r.Kinds(), "call_start") {
-		t.Errorf("it was started: %s", r.Engine.Journal())
+		t.Errorf("start of an altered container: got %s, events %s, want none", r.Engine.Journal(), r.Kinds())
 	}
 	r.WantLeft()
 	if b, ok, err := r.rec().Boundary(); err != nil || !ok || b.Failed == "" || b.Made.Err() == nil {
-		t.Errorf("kept is %+v, %v", b, err)
+		t.Errorf("record of the boundary: got %+v, found %t, error %v, want a failed one", b, ok, err)
 	}
 	r.runner.Engine = r.Engine
 	if o := r.run(); o.Class != outcome.Done || o.Key != "p1-build-1.1" {
-		t.Errorf("afterwards: %s", show(o))
+		t.Errorf("next run: got %s, key %s, want %s, key p1-build-1.1", show(o), o.Key, outcome.Done)
 	}
 	if b, _, _ := r.rec().Boundary(); b.Failed != "" || b.Inside.Err() != nil || b.Made.Err() != nil || b.Unheard {
-		t.Errorf("afterwards is kept %+v", b)
+		t.Errorf("record of the next boundary: got %+v, want a proven one", b)
 	}
 }
 
@@ -70,11 +70,11 @@ func TestSecretInTheEnvironment(t *testing.T) {
 	r.job.Env = []string{"SOME=x swordfish-swordfish"}
 	_, err := r.runner.Run(t.Context(), r.job)
 	if !errors.Is(err, sandbox.ErrUnproven) || !strings.Contains(err.Error(), `secrets in its environment: got SOME, want none`) {
-		t.Errorf("got %v", err)
+		t.Errorf("error: got %v, want %v with the name SOME", err, sandbox.ErrUnproven)
 	}
 	data, rerr := os.ReadFile(filepath.Join(r.rec().Dir, "boundary.json"))
 	if rerr != nil || strings.Contains(string(data)+err.Error(), "swordfish") {
-		t.Errorf("kept is %s, %v", data, rerr)
+		t.Errorf("record and error: got %s, %v, read error %v, want no secret", data, err, rerr)
 	}
 }
 
@@ -144,10 +144,11 @@ func TestFirstLine(t *testing.T) {
 			r.WantLeft()
 			b, ok, berr := r.rec().Boundary()
 			if berr != nil || !ok || (b.Failed != "") != refused {
-				t.Errorf("kept is %+v, %v", b, berr)
+				t.Errorf("record of the boundary: got %+v, found %t, error %v, want one with failed %t",
+					b, ok, berr, refused)
 			}
 			if !r.rec().Started() {
-				t.Error("the call does not count as started")
+				t.Error("call: got one that never started, want a started one")
 			}
 		})
 	}
@@ -165,17 +166,18 @@ func TestProofOfAnAdoptedCall(t *testing.T) {
 		}
 		r.Engine.Forget()
 		if o := r.run(); o.Class != outcome.Done {
-			t.Errorf("read %t: %s", read, show(o))
+			t.Errorf("read %t: got %s, want %s", read, show(o), outcome.Done)
 		}
 		b, _, err := r.rec().Boundary()
 		if err != nil || b.Inside.Err() != nil || b.Unheard == read || strings.Contains(r.Engine.Journal(), "Head") == read {
-			t.Errorf("read %t: %+v, %v, %s", read, b, err, r.Engine.Journal())
+			t.Errorf("read %t: got record %+v, error %v, journal %s, want unheard %t",
+				read, b, err, r.Engine.Journal(), !read)
 		}
 	}
 	r := newRig(t, rolestest.Says("end", 0))
 	r.Engine.Sync, r.Engine.Opening = true, func(sandbox.Box) string { return "" }
 	if o := r.run(); o.Class != outcome.Unproven {
-		t.Errorf("got %s", show(o))
+		t.Errorf("call without a first line: got %s, want %s", show(o), outcome.Unproven)
 	}
 	r.WantLeft()
 }

@@ -61,15 +61,16 @@ func TestGrowthEndsACall(t *testing.T) {
 			}
 			o := r.run()
 			if o.Class != outcome.Disk || o.Exit != 143 {
-				t.Fatalf("ended %s", show(o))
+				t.Fatalf("call: got %s, want %s with exit code 143", show(o), outcome.Disk)
 			}
 			for _, want := range append(c.want, "its workspace grew by") {
 				if !strings.Contains(o.Reason, want) {
-					t.Errorf("%q lacks %q", o.Reason, want)
+					t.Errorf("reason: got %q, want it to contain %q", o.Reason, want)
 				}
 			}
 			if why, err := r.rec().Stopped(); err != nil || why.Class != outcome.Disk || !strings.Contains(o.Reason, why.Reason) {
-				t.Errorf("on disk: %+v, %v", why, err)
+				t.Errorf("reason on disk: got %+v, error %v, want %s and a part of %q",
+					why, err, outcome.Disk, o.Reason)
 			}
 		})
 	}
@@ -91,7 +92,7 @@ func TestCallWithinItsQuota(t *testing.T) {
 	r.runner.Quota = roles.DiskQuota{Bytes: 8 << 20, Inodes: 10, Every: time.Millisecond}
 	rolestest.Write(t, filepath.Join(r.runner.Project.Src, "big"), strings.Repeat("x", 20<<20))
 	if o := r.run(); o.Class != outcome.Done {
-		t.Errorf("ended %s", show(o))
+		t.Errorf("call: got %s, want %s", show(o), outcome.Done)
 	}
 }
 
@@ -102,7 +103,7 @@ func TestGrowthAfterAKill(t *testing.T) {
 	r.runner.Quota = roles.DiskQuota{Bytes: 4 << 20, Every: time.Millisecond}
 	r.begin()
 	if o := r.run(); o.Class != outcome.Disk {
-		t.Errorf("ended %s", show(o))
+		t.Errorf("call: got %s, want %s", show(o), outcome.Disk)
 	}
 }
 
@@ -115,10 +116,10 @@ func TestMeasuredToTheEnd(t *testing.T) {
 	r.Engine.Fail("Create", 2, errors.New("no")) // the first is the holder
 	r.runner.Quota, r.job.Place = roles.DiskQuota{Bytes: 1 << 20}, boundary.PlaceBuilder
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot create the builder's container: no") {
-		t.Fatalf("got %v", err)
+		t.Fatalf("error of a failed Create: got %v, want one that names the builder's container", err)
 	}
 	if _, ok, err := roles.Read[roles.TreeSize](r.rec(), treeFile); !ok || err != nil {
-		t.Errorf("nothing was measured yet: %v", err)
+		t.Errorf("measured size: got found %t, error %v, want a size", ok, err)
 	}
 }
 
@@ -126,7 +127,7 @@ func TestNoRoomForACall(t *testing.T) {
 	r := newRig(t, rolestest.Says("end\n", 0))
 	r.runner.Quota = roles.DiskQuota{Disks: []string{"/proc", r.runner.Project.Root, "/none/such"}} // which tell of no room at all, of enough, and nothing
 	if o := r.run(); o.Class != outcome.Done {
-		t.Errorf("ended %s", show(o))
+		t.Errorf("call: got %s, want %s", show(o), outcome.Done)
 	}
 }
 
@@ -153,6 +154,6 @@ func TestDiskFillsUp(t *testing.T) {
 	}}
 	r.runner.Quota = roles.DiskQuota{Disks: []string{disk}, Every: 1}
 	if o := r.run(); o.Class != outcome.Disk || !strings.Contains(o.Reason, "need at least") {
-		t.Errorf("ended %s", show(o))
+		t.Errorf("call on a full disk: got %s, want %s with the space that it needs", show(o), outcome.Disk)
 	}
 }

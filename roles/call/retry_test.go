@@ -29,7 +29,7 @@ func TestPause(t *testing.T) {
 		{outcome.Quota, 9, 0, time.Hour},
 	} {
 		if got := Pause(c.class, c.tries, c.jitter); got != c.want {
-			t.Errorf("%s, call %d, jitter %v: %s, want %s", c.class, c.tries, c.jitter, got, c.want)
+			t.Errorf("%s, call %d, jitter %v: got %s, want %s", c.class, c.tries, c.jitter, got, c.want)
 		}
 	}
 }
@@ -41,11 +41,12 @@ func TestLeft(t *testing.T) {
 		noon: time.Minute, noon.Add(50 * time.Second): 10 * time.Second, noon.Add(time.Hour): 0, noon.Add(-time.Hour): time.Minute,
 	} {
 		if got := Left(o, now); got != want {
-			t.Errorf("at %s: %s, want %s", now, got, want)
+			t.Errorf("wait left at %s: got %s, want %s", now, got, want)
 		}
 	}
 	if Left(nil, noon) != 0 || Left(&state.Outage{WaitMS: 5}, noon) != 0 {
-		t.Error("nothing is waited for, and yet")
+		t.Errorf("wait without an outage and without an end: got %s and %s, want 0 for both",
+			Left(nil, noon), Left(&state.Outage{WaitMS: 5}, noon))
 	}
 }
 
@@ -61,7 +62,7 @@ func TestSleep(t *testing.T) {
 
 func TestAbsent(t *testing.T) {
 	if err := error(Unavailable{Class: outcome.EngineGone}); !errors.Is(err, sandbox.ErrUnreachable) || errors.Is(err, ErrUnavailable) {
-		t.Error("the engine is taken for a provider")
+		t.Errorf("error of a lost engine: got %v, want %v and not %v", err, sandbox.ErrUnreachable, ErrUnavailable)
 	}
 }
 
@@ -82,7 +83,7 @@ func TestWaitNamesItsLimit(t *testing.T) {
 func TestStops(t *testing.T) {
 	for class, want := range map[outcome.Outcome]error{outcome.OverBudget: ErrBudget, outcome.Refused: ErrLogin, outcome.TooLarge: ErrAgent} {
 		if err := Stops(outcome.Fault{Class: class, What: "why"}); !errors.Is(err, want) {
-			t.Errorf("%s: %v", class, err)
+			t.Errorf("error of %s: got %v, want %v", class, err, want)
 		}
 	}
 	if err := Stops(outcome.Fault{Class: outcome.TooLarge, Grown: true}); err != nil {
@@ -90,7 +91,7 @@ func TestStops(t *testing.T) {
 	}
 	for _, class := range []outcome.Outcome{outcome.Done, outcome.Failed, outcome.Timeout, outcome.Unavailable, outcome.Interrupted} {
 		if err := Stops(outcome.Fault{Class: class, What: "why"}); err != nil {
-			t.Errorf("%s: %v", class, err)
+			t.Errorf("error of %s: got %v, want none", class, err)
 		}
 	}
 }

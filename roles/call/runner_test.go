@@ -36,7 +36,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("got %s, %+v, want %s", got, o, want)
 	}
 	if got, want := r.Kinds(), "call_start action:a call_end usage"; got != want {
-		t.Errorf("events %s, want %s", got, want)
+		t.Errorf("events: got %s, want %s", got, want)
 	}
 	for _, e := range r.Events() {
 		if e.Round != 2 || e.Iteration != 1 {
@@ -44,16 +44,17 @@ func TestRun(t *testing.T) {
 		}
 	}
 	if e := r.Events()[3]; e.Model != "m-1" || *e.Tokens != 7 {
-		t.Errorf("usage %+v", e)
+		t.Errorf("usage: got model %s, %d tokens, want m-1, 7", e.Model, *e.Tokens)
 	}
 	r.WantLeft()
 	if last, err := os.ReadFile(r.runner.Project.LastLog("builder")); err != nil || !strings.HasPrefix(string(last), "do a") {
-		t.Errorf("the last log is %q, %v", last, err)
+		t.Errorf("last log: got %q, error %v, want one that begins with %q", last, err, "do a")
 	}
 	// Once more: nothing happens on the engine but the removal.
 	r.Engine.Forget()
 	if again := r.run(); show(again) != show(o) || r.Engine.Journal() != "Remove abl-id-p1-build-1.1\n" || r.prompts != 1 {
-		t.Errorf("again: %s, %q, %d prompts", show(again), r.Engine.Journal(), r.prompts)
+		t.Errorf("second run: got %s, journal %q, %d prompts, want %s, one removal, 1 prompt",
+			show(again), r.Engine.Journal(), r.prompts, show(o))
 	}
 }
 
@@ -79,7 +80,7 @@ func TestStaleFilesAndMap(t *testing.T) {
 		t.Errorf("after a call: got %v, want no stale file", err)
 	}
 	if got, err := os.ReadFile(projectMap); string(got) != "1 file\n" {
-		t.Errorf("project map: got %q, %v", got, err)
+		t.Errorf("project map: got %q, error %v, want %q", got, err, "1 file\n")
 	}
 }
 
@@ -92,7 +93,7 @@ func TestShellKeepsTheRule(t *testing.T) {
 		t.Errorf("got container %q, error %v, want %v", name, err, sandbox.ErrUnproven)
 	}
 	if _, there := r.Engine.Box(boundary.BoxName(r.runner.ID, r.job.Call.ID)); there {
-		t.Error("the container still exists, want none")
+		t.Error("container of the shell: got one, want none")
 	}
 }
 
@@ -166,7 +167,7 @@ func TestEnds(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 			if kept, ok, err := r.rec().Outcome(); err != nil || !ok || show(kept) != show(o) {
-				t.Errorf("on disk: %s, %t, %v", show(kept), ok, err)
+				t.Errorf("outcome on disk: got %s, found %t, error %v, want %s", show(kept), ok, err, show(o))
 			}
 			r.WantLeft()
 		})
@@ -183,7 +184,7 @@ func TestInterrupted(t *testing.T) {
 	})
 	o, err := r.runner.Run(ctx, r.job)
 	if err != nil || show(o) != "interrupted 143 stopped on request, m-1 3" {
-		t.Errorf("got %s, %v", show(o), err)
+		t.Errorf("cancelled call: got %s, error %v, want an interrupted one that used 3", show(o), err)
 	}
 	r.WantLeft()
 }
@@ -191,10 +192,10 @@ func TestInterrupted(t *testing.T) {
 func TestCancelledBeforeItBegins(t *testing.T) {
 	r := newRig(t, rolestest.Says("end", 0))
 	if _, err := r.runner.Run(rolestest.Cancelled(t), r.job); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+		t.Errorf("error of a cancelled call: got %v, want %v", err, context.Canceled)
 	}
 	if r.prompts != 0 || strings.Contains(r.Engine.Journal(), "Create") {
-		t.Errorf("it began: %s", r.Engine.Journal())
+		t.Errorf("cancelled call: got %d prompts, journal %s, want 0 and no container", r.prompts, r.Engine.Journal())
 	}
 }
 
@@ -292,7 +293,7 @@ func TestAdoption(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
 			if got := r.Kinds(); got != c.events || r.prompts != c.prompts {
-				t.Errorf("%d prompts, events %s\nwant %d, %s", r.prompts, got, c.prompts, c.events)
+				t.Errorf("call: got %d prompts, events %s\nwant %d, %s", r.prompts, got, c.prompts, c.events)
 			}
 			r.WantLeft()
 		})
@@ -305,19 +306,19 @@ func TestEngineAway(t *testing.T) {
 	away := fmt.Errorf("down: %w", sandbox.ErrUnreachable)
 	r.Engine.Fail("Status", 1, away)
 	if _, err := r.runner.Run(t.Context(), r.job); !errors.Is(err, sandbox.ErrUnreachable) {
-		t.Errorf("got %v", err)
+		t.Errorf("error without a status: got %v, want %v", err, sandbox.ErrUnreachable)
 	}
 	r.WantLeft()
 	// Neither is one that goes away while the call runs: its end is not on disk.
 	r.Engine.Fail("Wait", 1, away)
 	if _, err := r.runner.Run(t.Context(), r.job); !errors.Is(err, sandbox.ErrUnreachable) {
-		t.Errorf("got %v", err)
+		t.Errorf("error of a lost engine: got %v, want %v", err, sandbox.ErrUnreachable)
 	}
 	if _, ended, _ := r.rec().Outcome(); ended {
-		t.Error("an outcome is on disk")
+		t.Error("outcome on disk: got one, want none")
 	}
 	if o := r.run(); o.Class != outcome.Done {
-		t.Errorf("afterwards: %s", show(o))
+		t.Errorf("next run: got %s, want %s", show(o), outcome.Done)
 	}
 }
 
@@ -333,19 +334,19 @@ func TestBoxIsAsPromised(t *testing.T) {
 	}
 	want := "workspace /workspace/src false|git /workspace/src/.git true|specs /workspace/specs true|call-in /abl/in true|call-out /abl/out/stdout false|call-out /abl/out/stderr false"
 	if got := strings.Join(mounts, "|"); got != want {
-		t.Errorf("mounts\n%s, want\n%s", got, want)
+		t.Errorf("mounts: got\n%s, want\n%s", got, want)
 	}
 	if b.User != "1000:1000" || b.Reach.Join != "abl-id-holder-builder" || b.Limits.Pids != 2 || b.Labels[sandbox.LabelCall] != "p1-build-1.1" || b.Labels[sandbox.LabelKind] != "role" {
-		t.Errorf("box %+v", b)
+		t.Errorf("box: got %+v, want user 1000:1000, 2 pids, and the network and labels of the call", b)
 	}
 	for name, want := range map[string]string{"prompt.md": "\ndo it\n", "run.json": `"stdin":"/abl/in/prompt.md"`, "more": "x"} {
 		if got, err := os.ReadFile(filepath.Join(r.rec().In(), name)); err != nil || !strings.Contains(string(got), want) {
-			t.Errorf("%s is %q, %v", name, got, err)
+			t.Errorf("file %s: got %q, error %v, want it to contain %q", name, got, err, want)
 		}
 	}
 	for _, name := range []string{"intent.json", "in/run.json", "in/commands.json"} {
 		if got, err := os.ReadFile(filepath.Join(r.rec().Dir, name)); err != nil || strings.Contains(string(got), "secret") {
-			t.Errorf("%s: %q, %v", name, got, err)
+			t.Errorf("file %s: got %q, error %v, want no secret", name, got, err)
 		}
 	}
 }

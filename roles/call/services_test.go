@@ -53,19 +53,19 @@ func (r *rig) journal() string {
 func TestTrials(t *testing.T) {
 	r := newTrialRig(t, `{"event":"ready"}`)
 	if o := r.run(); show(o) != "done 0" {
-		t.Errorf("the call is %s", show(o))
+		t.Errorf("call: got %s, want done 0", show(o))
 	}
 	const want = "Remove trial-db, Create trial-db, CopyIn trial-db /etc, CopyIn trial-db /init, Start trial-db, " +
 		"Remove await, Create await, Start await, Remove await, " +
 		"Remove p1-build-1.1, Create p1-build-1.1, Start p1-build-1.1, Remove p1-build-1.1, Remove trial-db"
 	if got := r.journal(); got != want {
-		t.Errorf("the engine was asked for\n%s, want\n%s", got, want)
+		t.Errorf("journal: got\n%s, want\n%s", got, want)
 	}
 	r.WantLeft("abl-id-holder-builder", "abl-id-holder-trial-db", "abl-id-listener", "abl-id-net-trial")
 	r.Engine.Forget()
 	r.run()
 	if got, want := r.journal(), "Remove p1-build-1.1, Remove trial-db"; got != want {
-		t.Errorf("once more it was asked for %s, want %s", got, want)
+		t.Errorf("journal of the next run: got %s, want %s", got, want)
 	}
 }
 
@@ -91,17 +91,17 @@ func TestTrialsReach(t *testing.T) {
 		{await, "abl-id-net-trial", "abl-id-holder-builder"},
 	} {
 		if got := rolestest.ShowReach(sandbox.Reach{Endpoints: c.box.Reach.Through}); got != c.reach || c.box.Reach.Join != c.holder {
-			t.Errorf("%s: %s by %s, want %s by %s", c.box.Name, got, c.box.Reach.Join, c.reach, c.holder)
+			t.Errorf("%s: got %s by %s, want %s by %s", c.box.Name, got, c.box.Reach.Join, c.reach, c.holder)
 		}
 	}
 	r.runner.Gated = map[string]bool{boundary.PlaceBuilder: true}
 	for place, want := range map[string]string{boundary.PlaceBuilder: "abl-id-net-builder, abl-id-net-trial", "trial-db": "abl-id-net-trial as db"} {
 		if got := rolestest.ShowReach(r.runner.Reach(place)); got != want {
-			t.Errorf("with a gateway %s is on %s, want %s", place, got, want)
+			t.Errorf("networks of %s with a gateway: got %s, want %s", place, got, want)
 		}
 	}
 	if !service.Loose || !service.Below || service.Labels[sandbox.LabelCall] != r.job.Call.ID || service.Limits != rolestest.Limits {
-		t.Errorf("the service is %+v", service)
+		t.Errorf("box of the service: got %+v, want a loose one with the label and the limits of the call", service)
 	}
 }
 
@@ -119,10 +119,10 @@ func TestResumedCallKeepsItsTrials(t *testing.T) {
 	r.Engine.Forget()
 	close(goes)
 	if o := r.run(); show(o) != "done 0" {
-		t.Errorf("the call is %s", show(o))
+		t.Errorf("call: got %s, want done 0", show(o))
 	}
 	if got, want := r.journal(), "Remove p1-build-1.1, Remove trial-db"; got != want {
-		t.Errorf("it was asked for %s, want %s", got, want)
+		t.Errorf("journal: got %s, want %s", got, want)
 	}
 }
 
@@ -135,19 +135,20 @@ func TestTrialsFail(t *testing.T) {
 	}
 	r = newTrialRig(t, `{"event":"failed","name":"../other","detail":"x"}`)
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || err.Error() != `cannot start the service "../other": x` {
-		t.Errorf("a name that nobody has: %v", err)
+		t.Errorf("error of an unknown service: got %v, want one that names %q", err, "../other")
 	}
 	r = newTrialRig(t, `{"event":"ready"}`)
 	r.Engine.Fail("CopyIn", 1, errors.New("no such folder"))
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), `service "db": cannot copy a file to "/etc/db.conf", its folder must exist in the image: `) {
-		t.Errorf("without a folder: %v", err)
+		t.Errorf("error of a missing folder: got %v, want one that names %q", err, "/etc/db.conf")
 	}
 	r = newTrialRig(t, "rubbish")
 	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot wait for the services: the probe printed") {
-		t.Errorf("rubbish: %v", err)
+		t.Errorf("error of an invalid line of the probe: got %v, want one about the probe's output", err)
 	}
 	r = newTrialRig(t, `{"event":"ready"}`)
 	if _, err := r.runner.Run(rolestest.Cancelled(t), r.job); !errors.Is(err, context.Canceled) || strings.Contains(r.journal(), "Create p1") {
-		t.Errorf("cancelled: %v, %s", err, r.journal())
+		t.Errorf("cancelled call: got error %v, journal %s, want %v and no container of the call",
+			err, r.journal(), context.Canceled)
 	}
 }

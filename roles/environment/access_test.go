@@ -16,22 +16,22 @@ func TestAllowedHosts(t *testing.T) {
 	got, private := allowedHosts([]config.Reachable{"z.example:8443 private", "npm", "a.example", "registry.npmjs.org", "crates"})
 	want := []string{"a.example:443", "index.crates.io:443", "registry.npmjs.org:443", "static.crates.io:443", "z.example:8443"}
 	if !slices.Equal(got, want) || !slices.Equal(private, []string{"z.example:8443"}) {
-		t.Errorf("hosts %q, private %q; want %q and z.example:8443", got, private, want)
+		t.Errorf("got hosts %q, private %q, want %q, private %q", got, private, want, []string{"z.example:8443"})
 	}
 	if got, private := allowedHosts(nil); len(got)+len(private) > 0 {
-		t.Errorf("hosts %q, private %q for nothing", got, private)
+		t.Errorf("hosts of no entries: got %q, private %q, want none", got, private)
 	}
 }
 
 // Each word that config takes has its hosts, and a host is what config would take, too.
 func TestRegistriesAreKnown(t *testing.T) {
 	if words := slices.Sorted(maps.Keys(registries)); !slices.Equal(words, config.Registries) {
-		t.Errorf("%q have hosts, config takes %q", words, config.Registries)
+		t.Errorf("registries with hosts: got %q, want %q", words, config.Registries)
 	}
 	for word, hosts := range registries {
 		for _, host := range hosts {
 			if !config.Allowable(host) || !strings.HasSuffix(host, ":443") {
-				t.Errorf("%s: host %q", word, host)
+				t.Errorf("host of %s: got %q, want an allowed one with the port 443", word, host)
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func TestEnv(t *testing.T) {
 	for _, kv := range slices.Concat(proxyEnv("T"), certEnv("/abl/in/ca.pem")) {
 		k, v, _ := strings.Cut(kv, "=")
 		if _, twice := got[k]; twice {
-			t.Errorf("%s is there twice", k)
+			t.Errorf("variable %s: got it twice, want it once", k)
 		}
 		got[k] = v
 	}
@@ -56,7 +56,7 @@ func TestEnv(t *testing.T) {
 		"NODE_EXTRA_CA_CERTS": "/abl/in/ca.pem", "SSL_CERT_FILE": "/abl/in/ca.pem", "PIP_CERT": "/abl/in/ca.pem",
 	} {
 		if got[k] != want {
-			t.Errorf("%s=%q, want %q", k, got[k], want)
+			t.Errorf("variable %s: got %q, want %q", k, got[k], want)
 		}
 	}
 }

@@ -99,8 +99,8 @@ func TestNothingAdded(t *testing.T) {
 	addr, asked := verbatim(t, "HTTP/1.1 418 Odd\r\nX-One: 1\r\nConnection: x-hop\r\nX-Hop: 1\r\nLocation: http://elsewhere.example/\r\nDate: then\r\nContent-Length: 2\r\n\r\nno")
 	f := forward(t, "http://"+addr+"/base", nil)
 	got := raw(t, f.At.Addr.String(), "POST /"+f.At.Token+"/v1/m:go?alt=sse HTTP/1.1\r\nHost: elsewhere\r\nX-Goog-Api-Key: k\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody")
-	if want := "POST /base/v1/m:go?alt=sse HTTP/1.1\r\nHost: " + addr + "\r\nContent-Length: 4\r\nX-Goog-Api-Key: k\r\n\r\nbody"; <-asked != want {
-		t.Errorf("the server was asked otherwise than %q", want)
+	if got, want := <-asked, "POST /base/v1/m:go?alt=sse HTTP/1.1\r\nHost: "+addr+"\r\nContent-Length: 4\r\nX-Goog-Api-Key: k\r\n\r\nbody"; got != want {
+		t.Errorf("request to the server: got %q, want %q", got, want)
 	}
 	if want := "HTTP/1.1 418 I'm a teapot\r\nContent-Length: 2\r\nDate: then\r\nLocation: http://elsewhere.example/\r\nX-One: 1\r\nConnection: close\r\n\r\nno"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -128,10 +128,11 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	if asked.Load() != 0 {
-		t.Errorf("the server was asked %d times", asked.Load())
+		t.Errorf("requests to the server: got %d, want 0", asked.Load())
 	}
 	if resp, err := http.Get(f.URL()); err != nil || resp.StatusCode != http.StatusOK || asked.Load() != 1 {
-		t.Errorf("with the token: %v, %v; asked %d times", resp, err, asked.Load())
+		t.Errorf("with the token: got response %v, error %v, %d requests, want status 200, 1 request",
+			resp, err, asked.Load())
 	}
 }
 
@@ -157,7 +158,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		dial()
 	}
 	if asks() {
-		t.Errorf("more than %d connections are open", maxConnections)
+		t.Errorf("connection after %d others: got a response, want none", maxConnections)
 	}
 	first.Close()
 	for !asks() { // until the forwarder has noticed
@@ -186,12 +187,12 @@ func TestStreams(t *testing.T) {
 	for i := range 5 {
 		next <- true
 		if line, err := lines.ReadString('\n'); err != nil || line != fmt.Sprintf("piece %d\n", i) {
-			t.Fatalf("got %q, %v", line, err)
+			t.Fatalf("line: got %q, error %v, want %q", line, err, fmt.Sprintf("piece %d\n", i))
 		}
 	}
 	next <- false
 	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
-		t.Errorf("at the end: %q, %v", rest, err)
+		t.Errorf("rest of the response: got %q, error %v, want none", rest, err)
 	}
 }
 
@@ -233,7 +234,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 	go func() { <-begun; cancel() }()
 	if _, err := http.DefaultClient.Do(r); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("error of a cancelled request: got %v, want %v", err, context.Canceled)
 	}
 	<-over
 }
@@ -261,7 +262,7 @@ func TestManyAtOnce(t *testing.T) {
 				got, err := io.ReadAll(resp.Body)
 				resp.Body.Close()
 				if err != nil || !bytes.Equal(got, body[:size]) {
-					t.Errorf("%d bytes came back as %d, %v", size, len(got), err)
+					t.Errorf("echo of %d bytes: got %d bytes, error %v, want the same bytes", size, len(got), err)
 				}
 			}
 		})
@@ -299,7 +300,7 @@ func TestAnswerBeforeTheBody(t *testing.T) {
 		to.Close()
 	}()
 	if got, err := io.ReadAll(resp.Body); err != nil || string(got) != half+half {
-		t.Errorf("%d bytes came back as %d, %v", 2*len(half), len(got), err)
+		t.Errorf("echo of %d bytes: got %d bytes, error %v, want the same bytes", 2*len(half), len(got), err)
 	}
 }
 
@@ -317,7 +318,7 @@ func TestTLS(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode != status {
-			t.Errorf("status %d, want %d", resp.StatusCode, status)
+			t.Errorf("status: got %d, want %d", resp.StatusCode, status)
 		}
 	}
 }
@@ -337,7 +338,7 @@ func TestComesBack(t *testing.T) {
 	}
 	address := first.URL()
 	if _, err := forwardServer(t.Context(), first.At, target, nil); err == nil || !strings.Contains(err.Error(), "cannot listen for the gateway") {
-		t.Errorf("twice at one address: %v", err)
+		t.Errorf("error of a second server: got %v, want one with %q", err, "cannot listen for the gateway")
 	}
 	kept, err := json.Marshal(first.At)
 	if err != nil {
@@ -357,7 +358,7 @@ func TestComesBack(t *testing.T) {
 	}
 	defer second.Close()
 	if resp, err := http.Get(address); err != nil || resp.StatusCode != http.StatusOK {
-		t.Errorf("at the old address: %v, %v", resp, err)
+		t.Errorf("request to the old address: got response %v, error %v, want status 200", resp, err)
 	}
 }
 

@@ -70,6 +70,6 @@ func TestWhereAKeyComesFrom(t *testing.T) {
 		t.Errorf("got the key every %s, want 1m", k.every)
 	}
 	if got := (Agents{Conf: &config.Loaded{}}).KeyFrom(agent.Agent{Provider: agent.Provider{KeyVar: "ABSENT_KEY"}}); got != "" {
-		t.Errorf("got %q for a key that nothing provides", got)
+		t.Errorf("key that nothing provides: got %q, want none", got)
 	}
 }

@@ -49,7 +49,7 @@ func TestOrphans(t *testing.T) {
 				}
 			}
 			if !slices.Equal(got, c.want) {
-				t.Errorf("orphans %q, want %q", got, c.want)
+				t.Errorf("orphans: got %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := lost(c.label, c.id); got != c.want {
-				t.Errorf("lost(%q): %t, want %t", c.label, got, c.want)
+				t.Errorf("lost(%q): got %t, want %t", c.label, got, c.want)
 			}
 		})
 	}

@@ -60,10 +60,10 @@ func TestTransport(t *testing.T) {
 	}
 	r.Body.Close()
 	if asked != "http://provider.example/v1" {
-		t.Errorf("the proxy was asked for %q", asked)
+		t.Errorf("request to the proxy: got %q, want %q", asked, "http://provider.example/v1")
 	}
 	conf.Network.CACert = "missing.pem"
 	if _, err := Transport(conf, t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "missing.pem") {
-		t.Errorf("without the file of network.ca_cert: %v", err)
+		t.Errorf("error of a missing network.ca_cert: got %v, want one that names missing.pem", err)
 	}
 }

@@ -44,10 +44,10 @@ func TestAdvice(t *testing.T) {
 		"to allow them, add to .abl/config.yaml: network: {allow: [a.example:443, b.example:8443]}",
 	}
 	if diff := cmp.Diff(want, refusalNotes(log)); diff != "" {
-		t.Error(diff)
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if notes := refusalNotes(log[:1]); len(notes) > 0 {
-		t.Errorf("nothing was refused: %q", notes)
+		t.Errorf("notes of a log without refusals: got %q, want none", notes)
 	}
 }
 
@@ -60,7 +60,8 @@ func TestAdviceIsTaken(t *testing.T) {
 	}
 	advice := refusalNotes(log)
 	if len(advice) != mostHosts+2 || advice[mostHosts] != "the gateway refused 30 more hosts" {
-		t.Fatalf("%d notes: %q", len(advice), advice[mostHosts:])
+		t.Fatalf("notes: got %d, the last ones %q, want %d with 30 more hosts",
+			len(advice), advice[min(mostHosts, len(advice)):], mostHosts+2)
 	}
 	_, line, _ := strings.Cut(advice[mostHosts+1], "config.yaml: ")
 	dir := t.TempDir()
@@ -72,6 +73,6 @@ func TestAdviceIsTaken(t *testing.T) {
 	}
 	l, err := config.Load(dir, func(string) (string, bool) { return "", false }, nil)
 	if err != nil || len(l.Network.Allow) != mostHosts || config.AllowedHost(l.Network.Allow[0].Name()) != "host-00.example:443" {
-		t.Errorf("%v, %v", l, err)
+		t.Errorf("configuration with the advice: got %v, error %v, want %d allowed hosts", l, err, mostHosts)
 	}
 }

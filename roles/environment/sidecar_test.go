@@ -68,27 +68,27 @@ func TestOpenAndClose(t *testing.T) {
 	must(t, s.Open(ctx, setup())) // a killed abl repeats the call
 	st, err := e.Status(ctx, s.Name)
 	if must(t, err); st.State != sandbox.Running {
-		t.Errorf("state %s", st.State)
+		t.Errorf("state of the gateway: got %s, want %s", st.State, sandbox.Running)
 	}
 	log, err := s.Close(ctx)
 	must(t, err)
 	if n := len(log.Entries); n != 2 || log.Entries[0].Kind != gateway.Ready || !log.Ended {
-		t.Errorf("log %+v", log)
+		t.Errorf("log: got %+v, want 2 entries, the first one ready, and an end", log)
 	}
 	if _, err := e.Status(ctx, s.Name); !errors.Is(err, sandbox.ErrNotFound) {
-		t.Errorf("the box: %v", err)
+		t.Errorf("status of the closed gateway: got error %v, want %v", err, sandbox.ErrNotFound)
 	}
 	again, err := s.Close(ctx)
 	if must(t, err); len(again.Entries) != 2 {
-		t.Errorf("closed twice: %+v", again)
+		t.Errorf("log of a second Close: got %+v, want 2 entries", again)
 	}
 	kept, err := os.ReadFile(s.Keep)
 	if must(t, err); strings.Contains(string(kept), key) {
-		t.Errorf("the log holds the key: %s", kept)
+		t.Errorf("log on disk: got %s, want one without the key", kept)
 	}
 	must(t, s.Open(ctx, setup()))
 	if _, err := os.Stat(s.Keep); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the log of an earlier try is kept: %v", err)
+		t.Errorf("log of an earlier run: got error %v, want %v", err, os.ErrNotExist)
 	}
 }
 
@@ -97,7 +97,7 @@ func TestGone(t *testing.T) {
 	must(t, s.Open(t.Context(), setup()))
 	must(t, e.Remove(t.Context(), s.Name))
 	if log, err := s.Close(t.Context()); !errors.Is(err, errGatewayGone) {
-		t.Errorf("%+v, %v", log, err)
+		t.Errorf("removed gateway: got log %+v, error %v, want %v", log, err, errGatewayGone)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestKilledGatewayLosesItsEnd(t *testing.T) {
 		t.Fatalf("cannot kill the gateway: %v: %s", err, out)
 	}
 	if log, err := s.Close(t.Context()); err != nil || log.Ended || log.Sum() == nil {
-		t.Errorf("%+v, %v", log, err)
+		t.Errorf("killed gateway: got log %+v, error %v, want a sum and no end", log, err)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestRefusedSetup(t *testing.T) {
 		t.Errorf("got %v, want an error that names the provider and no key", err)
 	}
 	if _, err := e.Status(t.Context(), s.Name); !errors.Is(err, sandbox.ErrNotFound) {
-		t.Errorf("the box: %v", err)
+		t.Errorf("status of the refused gateway: got error %v, want %v", err, sandbox.ErrNotFound)
 	}
 }
 
@@ -137,7 +137,8 @@ func TestInspectionShowsNoSecret(t *testing.T) {
 	must(t, err)
 	for _, secret := range []string{key, string(order.Call.Token)} {
 		if strings.Contains(string(out), secret) || strings.Contains(string(box), secret) {
-			t.Errorf("%s is shown", secret)
+			t.Errorf("secret of %d bytes: got it in the inspection %t, in the box %t, want it in neither",
+				len(secret), strings.Contains(string(out), secret), strings.Contains(string(box), secret))
 		}
 	}
 }

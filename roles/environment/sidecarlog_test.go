@@ -36,12 +36,12 @@ func TestLastOutputIsRedacted(t *testing.T) {
 	for range 2 {
 		log, err := s.Close(t.Context())
 		if must(t, err); len(log.Entries) != 1 || log.Ended {
-			t.Errorf("log %+v", log)
+			t.Errorf("log: got %+v, want 1 entry and no end", log)
 		}
 	}
 	kept, err := os.ReadFile(s.Keep)
 	if must(t, err); !strings.HasSuffix(string(kept), "\npanic: [secret …15]\\u001b[2J\n") {
-		t.Errorf("kept %q", kept)
+		t.Errorf("log on disk: got %q, want one without the key and escape sequences", kept)
 	}
 }
 
@@ -89,17 +89,18 @@ func TestUsageIsKeptAfterTheGateway(t *testing.T) {
 		last, err = s.see(t.Context(), last, func(e gateway.Entry) { heard += e.Sum.Spent })
 		must(t, err)
 	}
-	_, err := s.see(t.Context(), 7, func(gateway.Entry) { t.Error("an old line is heard") })
+	_, err := s.see(t.Context(), 7, func(e gateway.Entry) { t.Errorf("entry after 7: got %+v, want none", e) })
 	must(t, err)
 	s.Engine = goneEngine{}
 	log, err := s.Close(t.Context())
 	sum := log.Sum()
 	if heard != 5 || !errors.Is(err, errGatewayGone) || log.Ended || sum == nil || sum.Spent != 5 || sum.Reserved != 9 {
-		t.Errorf("heard %d, then %+v, %v", heard, log, err)
+		t.Errorf("usage: got %d heard, log %+v, error %v, want spent 5, reserved 9, error %v",
+			heard, log, err, errGatewayGone)
 	}
 	must(t, s.forget(t.Context()))
 	if log, _ := s.Close(t.Context()); log.Sum() != nil {
-		t.Errorf("the next call begins with %+v", log)
+		t.Errorf("log of the next call: got %+v, want one without a sum", log)
 	}
 }
 

@@ -108,7 +108,7 @@ func to(t *testing.T, name, base string) model.Config {
 	t.Helper()
 	of, err := model.Of(name, "models", []byte("chat openai-chat"))
 	if err != nil || of.Name == "" {
-		t.Fatalf("got provider %q of %s, %v", of.Name, name, err)
+		t.Fatalf("provider of %s: got %q, error %v, want one with a name", name, of.Name, err)
 	}
 	return model.Config{Provider: of, Key: key, Base: base, Patience: time.Minute}
 }
@@ -305,7 +305,7 @@ func TestTrouble(t *testing.T) {
 			if errors.As(err, &e) {
 				got = fmt.Sprintf("%s %d", e.Kind, a.Tries)
 				if string(a.Body) != c.play[min(a.Tries, len(c.play))-1].body || strings.Contains(err.Error(), key) {
-					t.Errorf("body %q, error %v", a.Body, err)
+					t.Errorf("error response: got body %q, error %v, want the server's body and no key", a.Body, err)
 				}
 			}
 			if got != c.want || fmt.Sprint(pauses) != c.pauses || len(*requests) != len(pauses)+1 {
@@ -343,7 +343,7 @@ func TestEarlierTriesCount(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	if a, _, _, err := ask(t, flash, gone.URL, 0); err == nil || a.Lost {
-		t.Errorf("nobody was reached: lost %t, %v", a.Lost, err)
+		t.Errorf("closed server: got lost %t, error %v, want false and an error", a.Lost, err)
 	}
 }
 
@@ -386,7 +386,7 @@ func TestNoServer(t *testing.T) {
 		}
 	}
 	if logged.Len() > 0 {
-		t.Errorf("abl logged %q, want nothing", &logged)
+		t.Errorf("log: got %q, want none", &logged)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	c, err := model.New(flash, to(t, flash, silent.URL))
@@ -394,7 +394,7 @@ func TestNoServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Ask(ctx, "x", func([]byte) error { cancel(os.ErrClosed); return nil }); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("after an interruption: %v", err)
+		t.Errorf("error of an interrupted call: got %v, want %v", err, os.ErrClosed)
 	}
 }
 
@@ -414,7 +414,8 @@ func TestEndlessResponse(t *testing.T) {
 	flood.Close()
 	var e *model.Error
 	if !errors.As(err, &e) || e.Kind != outcome.Failed || len(pauses) > 0 || !strings.Contains(err.Error(), "larger than 64 MiB") || written > 200<<20 {
-		t.Errorf("%v after %d bytes", err, written)
+		t.Errorf("endless response: got error %v after %d bytes and %d retries, want %s at 64 MiB and no retry",
+			err, written, len(pauses), outcome.Failed)
 	}
 }
 
@@ -429,7 +430,7 @@ func TestNotKeptNotSent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := c.Ask(t.Context(), "x", func([]byte) error { return os.ErrPermission }); !errors.Is(err, os.ErrPermission) || len(*requests) > 0 {
-			t.Errorf("%s: %v, %d requests", name, err, len(*requests))
+			t.Errorf("%s: got error %v, %d requests, want %v, 0 requests", name, err, len(*requests), os.ErrPermission)
 		}
 	}
 }
@@ -441,12 +442,12 @@ func TestAddresses(t *testing.T) {
 	} {
 		_, err := model.New(sol, to(t, sol, base))
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "OPENAI_BASE_URL")) {
-			t.Errorf("%q: %v", base, err)
+			t.Errorf("error of the address %q: got %v, want %q", base, err, want)
 		}
 	}
 	url, requests := server(t, exchange{200, nil, gptOK})
 	if _, _, _, err := ask(t, sol, url+"/proxy/v1/", 0); err != nil || !strings.HasPrefix((*requests)[0], "POST /proxy/v1/responses ") {
-		t.Errorf("%v, %q", err, *requests)
+		t.Errorf("request: got error %v, %q, want POST /proxy/v1/responses", err, *requests)
 	}
 }
 
@@ -470,7 +471,7 @@ func TestOwnAddresses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := c.Ask(t.Context(), "x", unkept); err == nil || got != want {
-			t.Errorf("%s: asked %q, %v", name, got, err)
+			t.Errorf("%s: got address %q, error %v, want %q and an error", name, got, err, want)
 		}
 	}
 }
@@ -485,7 +486,7 @@ func TestComplaintWithTheKey(t *testing.T) {
 		url, _ := server(t, exchange{400, nil, `{"error":{"message":"` + strings.Repeat("é", before/2) + key + `"}}`})
 		_, _, _, err := ask(t, sol, url, 0)
 		if err == nil || strings.Contains(err.Error(), key[:4]) || !utf8.ValidString(err.Error()) {
-			t.Errorf("%d: %v", before, err)
+			t.Errorf("%d bytes before the key: got %v, want an error in UTF-8 without the key", before, err)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func keptRun(t *testing.T, p state.Project, key, name string, n int, output stri
 func TestTrail(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")
 	if calls, replays, err := Trail(p, 1, 2); err != nil || calls != nil || replays != nil {
-		t.Errorf("without a record: %v, %v, %v", calls, replays, err)
+		t.Errorf("trail without a record: got calls %v, replays %v, error %v, want none", calls, replays, err)
 	}
 	for key, class := range map[string]outcome.Outcome{
 		"p1-build-2.1": outcome.Failed, "p1-build-2.2": outcome.Done, "p1-verify-2.10": outcome.Done, "p1-verify-2.9": outcome.Crashed,
@@ -84,7 +84,7 @@ no app 0/1 exit 1 1500ms "" .abl/logs/calls/p1-verify-2.10/replay-no app/stdout
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if sum := replays[0]; sum.Output != nil {
-		t.Error("an app that did not start has an output")
+		t.Errorf("output of an app that did not start: got %+v, want none", sum.Output)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestForgetReplays(t *testing.T) {
 			got += "regression "
 		}
 		if got != want {
-			t.Errorf("left is %q, want %q", got, want)
+			t.Errorf("records left: got %q, want %q", got, want)
 		}
 	}
 }

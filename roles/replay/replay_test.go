@@ -120,11 +120,11 @@ func TestReplayFaults(t *testing.T) {
 					t.Errorf("got %+v, %v, want the fault %q", out, err, c.fault)
 				}
 				if data, err := os.ReadFile(filepath.Join(s.Project.Call("p1-verify-1.1"), "replay-x", "replay.json")); err != nil || !strings.Contains(string(data), c.fault) {
-					t.Errorf("the record has %s, %v", data, err)
+					t.Errorf("record: got %s, error %v, want one with %q", data, err, c.fault)
 				}
 				for _, name := range s.Engine.Left() {
 					if !strings.Contains(name, "holder") && !strings.Contains(name, "net-") && !strings.Contains(name, "door") && name != "abl-id-listener" {
-						t.Errorf("left on the engine: %s", name)
+						t.Errorf("left on the engine: got %s, want none", name)
 					}
 				}
 			})
@@ -177,7 +177,7 @@ func TestReplayWritesTooMuch(t *testing.T) {
 	rolestest.Must(t, os.MkdirAll(s.Project.Call("p1-verify-1.1"), 0o755))
 	out, err := r.Run(t.Context(), Job{Key: "p1-verify-1.1/replay-app-1", Against: TheApp, Limit: time.Hour})
 	if err != nil || !strings.Contains(out.Gone, "abl ended run.sh: it wrote 69 MiB into its copy") || out.Late {
-		t.Errorf("got %+v, %v", out, err)
+		t.Errorf("replay: got %+v, error %v, want one that abl ended for the size of its copy", out, err)
 	}
 }
 
@@ -212,35 +212,35 @@ func TestReplaysLookAlike(t *testing.T) {
 			r.begun = sync.Once{}
 			out, err := r.Run(t.Context(), p)
 			if err != nil || string(out.Output) != "1..0\n" {
-				t.Fatalf("%+v, %v", out, err)
+				t.Fatalf("replay: got %+v, error %v, want the output %q", out, err, "1..0\n")
 			}
 			for _, m := range box.Mounts {
 				if strings.Contains(m.Source, "replay-") {
-					t.Errorf("the tests see %q", m.Source)
+					t.Errorf("source of a mount: got %q, want one without replay-", m.Source)
 				}
 			}
 			left := time.Until(time.Unix(run.Deadline, 0)).Round(time.Minute)
 			if left != 15*time.Minute || len(cmds.Token) < 26 {
-				t.Errorf("they end after %s, and their word is %q", left, cmds.Token)
+				t.Errorf("time left and token: got %s, %q, want 15m0s and at least 26 characters", left, cmds.Token)
 			}
 			data, err := os.ReadFile(filepath.Join(s.Project.Call(p.Key), "stdout"))
 			if err != nil || string(data) != "1..0\n" {
-				t.Errorf("the record has %q, %v", data, err)
+				t.Errorf("output on disk: got %q, error %v, want %q", data, err, "1..0\n")
 			}
 			entries, _ := os.ReadDir(s.Project.Call("p1-verify-1.1"))
 			for _, e := range entries {
 				if !strings.HasPrefix(e.Name(), "replay-") {
-					t.Errorf("beside it is %s", e.Name())
+					t.Errorf("files of the call: got %s, want only replays", e.Name())
 				}
 			}
 		})
 	}
 	if got := s.Kinds(); strings.Contains(got, "app_failed") {
-		t.Errorf("events %s", got)
+		t.Errorf("events: got %s, want no app_failed", got)
 	}
 	for _, name := range s.Engine.Left() {
 		if !strings.Contains(name, "holder") && !strings.Contains(name, "net-") && !strings.Contains(name, "door") && name != "abl-id-listener" {
-			t.Errorf("left on the engine: %s", name)
+			t.Errorf("left on the engine: got %s, want none", name)
 		}
 	}
 }
