@@ -58,7 +58,7 @@ func TestACP(t *testing.T) {
 				`{"jsonrpc":"2.0","id":"p2","error":{"code":-32601,"message":"Method not found"}}`,
 			} {
 				if !strings.Contains(asked, want) {
-					t.Errorf("the agent was not asked %s, but\n%s", want, asked)
+					t.Errorf("messages to the agent: got\n%s\nwant %s in them", asked, want)
 				}
 			}
 		})
@@ -84,7 +84,7 @@ func TestACPStopped(t *testing.T) {
 	for buf := make([]byte, 4096); !strings.Contains(printed, `"failed"`); {
 		n, err := out.Read(buf)
 		if printed += string(buf[:n]); err != nil {
-			t.Fatalf("it printed %q, then %v", printed, err)
+			t.Fatalf("standard output: got %q, error %v, want a line with %q", printed, err, "failed")
 		}
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -92,6 +92,6 @@ func TestACPStopped(t *testing.T) {
 	}
 	_ = cmd.Wait() // its exit code follows
 	if code := cmd.ProcessState.ExitCode(); code != exitStopped || strings.Contains(printed, "result") {
-		t.Errorf("exit code %d, want %d; it printed %s", code, exitStopped, printed)
+		t.Errorf("got exit code %d with output %s, want %d and no result", code, printed, exitStopped)
 	}
 }

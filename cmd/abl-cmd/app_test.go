@@ -40,25 +40,25 @@ func TestApp(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	if left, _ := filepath.Glob(exchange + "/*"); len(left) != 1 || left[0] != exchange+"/new" {
-		t.Errorf("the exchange folder has %v", left)
+		t.Errorf("files in the exchange folder: got %q, want only %q", left, exchange+"/new")
 	}
 	if data, err := os.ReadFile(exchange + "/new/out.txt"); string(data) != "out\n" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("out.txt: got %q, error %v, want %q", data, err, "out\n")
 	}
 	if got := app(exchange+"2", "std\x00in", "cat"); got.code != 0 || got.out != "std\x00in" || strings.Contains(got.err, spec.Dir) {
-		t.Errorf("got %+v", got)
+		t.Errorf("app cat: got %+v, want exit code 0, output %q and no %q in the errors", got, "std\x00in", spec.Dir)
 	}
 	if err := os.Symlink(spec.Dir, exchange+"3"); err != nil {
 		t.Fatal(err)
 	}
 	for dir, why := range map[string]string{spec.Dir: "which contains your work", "/": "which contains your work", exchange + "3": "cannot pass on the files"} {
 		if got := app(dir, "", "cat"); got.code != 125 || !strings.Contains(got.err, why) {
-			t.Errorf("an exchange folder %q: %+v", dir, got)
+			t.Errorf("exchange folder %q: got %+v, want exit code 125 and %q", dir, got, why)
 		}
 	}
 	spec.App = nil
 	if got := app(exchange, "", "cat"); got.code != 2 {
-		t.Errorf("of a server: %+v", got)
+		t.Errorf("app of a server: got %+v, want exit code 2", got)
 	}
 }
 
@@ -89,15 +89,15 @@ func TestAppAnswers(t *testing.T) {
 			cmd := helperCommand(t, helper.HelperCmd, spec, "app")
 			cmd.Env = append(os.Environ(), "ABL_EXCHANGE="+exchange)
 			if got := finish(t, cmd); got.code != tt.code || !strings.Contains(got.err, tt.err) {
-				t.Errorf("got %+v", got)
+				t.Errorf("app: got %+v, want exit code %d and %q", got, tt.code, tt.err)
 			}
 		})
 	}
 	if data, err := os.ReadFile(outside); string(data) != "safe" {
-		t.Errorf("the file outside has %q, %v", data, err)
+		t.Errorf("file outside the folder: got %q, error %v, want %q", data, err, "safe")
 	}
 	server.Close()
 	if got := finish(t, helperCommand(t, helper.HelperCmd, spec, "app")); got.code != 125 || !strings.Contains(got.err, "cannot reach the broker") {
-		t.Errorf("without a broker: %+v", got)
+		t.Errorf("app without a broker: got %+v, want exit code 125 and %q", got, "cannot reach the broker")
 	}
 }

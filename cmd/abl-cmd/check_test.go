@@ -88,7 +88,7 @@ func TestCheckRunsTheSuite(t *testing.T) {
 	cmd := helperCommand(t, helper.HelperCmd, d.spec, "check")
 	cmd.Env = append(os.Environ(), "ABL_APP_URL="+d.url)
 	if got := finish(t, cmd); got.code != 1 || !strings.Contains(got.out, "wrong: cannot run run.sh: ") || !strings.Contains(got.out, "missing: a line of run.sh for P1.C1") {
-		t.Errorf("got %+v", got)
+		t.Errorf("check with a broken shell: got %+v, want exit code 1, that run.sh cannot run, and P1.C1 missing", got)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestCheckWithoutSystem(t *testing.T) {
 	const unchecked = "note: run.sh was not run because ABL_APP_URL is not set: abl-cmd did not check whether every contract has a test"
 	d.check(0, unchecked, allOK)
 	if _, err := os.Lstat(filepath.Join(d.spec.Dir, "ran")); err == nil {
-		t.Error("it was run")
+		t.Error("run.sh without a system: got a run, want none")
 	}
 }
 
@@ -150,6 +150,6 @@ func TestCheckFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := finish(t, helperCommand(t, helper.HelperCmd, d.spec, "check")); got.code != 1 || strings.Contains(got.out, "root:") {
-		t.Errorf("with a link: %+v", got)
+		t.Errorf("check with a link: got %+v, want exit code 1 and nothing of /etc/passwd", got)
 	}
 }

@@ -64,7 +64,7 @@ func TestCommandsHere(t *testing.T) {
 	}
 	for _, args := range [][]string{nil, {"--help"}, {"help"}} {
 		if r := finish(t, helperCommand(t, helper.HelperCmd, spec, args...)); r.code != 0 || !strings.Contains(r.out, "Usage:") || !strings.Contains(r.out, "health_check") {
-			t.Errorf("%v: %+v", args, r)
+			t.Errorf("abl-cmd %v: got %+v, want exit code 0, the usage and health_check", args, r)
 		}
 	}
 }
@@ -143,18 +143,18 @@ func TestCommandsAtTheBroker(t *testing.T) {
 	}
 	spec.Token = "wrong"
 	if got := finish(t, helperCommand(t, helper.HelperCmd, spec, "hidden")); got.code != 2 || got.out != "" {
-		t.Errorf("with a wrong token: %+v", got)
+		t.Errorf("hidden with a wrong token: got %+v, want exit code 2 and no output", got)
 	}
 	spec.URL = "http://127.0.0.1:1"
 	if got := finish(t, helperCommand(t, helper.HelperCmd, spec, "hidden")); got.code != 126 || !strings.Contains(got.err, "cannot reach the broker") {
-		t.Errorf("without a broker: %+v", got)
+		t.Errorf("hidden without a broker: got %+v, want exit code 126 and %q", got, "cannot reach the broker")
 	}
 	broker.Process.Signal(os.Interrupt)
 	if err := broker.Wait(); err != nil {
-		t.Errorf("the broker ended with %v", err)
+		t.Errorf("end of the broker: got error %v, want none", err)
 	}
 	if text := read(t, log); strings.Count(text, "SOURCE-CANARY") != 3 { // two starts and the source that hidden printed
-		t.Errorf("log: %q", text)
+		t.Errorf("log: got %q, want %q three times", text, "SOURCE-CANARY")
 	}
 }
 
@@ -192,13 +192,13 @@ func await(t *testing.T, path, words string) {
 		}
 		var ev helper.Event
 		if err != nil || json.Unmarshal([]byte(line), &ev) != nil {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("event: got %q, error %v, want JSON", line, err)
 		}
 		if strings.Contains(line, words) {
 			return
 		}
 		if ev.Event == "failed" {
-			t.Fatal(line)
+			t.Fatalf("event: got %s, want one with %q", line, words)
 		}
 		line = ""
 	}

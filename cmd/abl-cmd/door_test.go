@@ -30,11 +30,11 @@ func holding(t *testing.T, args ...string) (cmd *exec.Cmd, at []string) {
 	cmd = as(t, helper.HelperHolder, append([]string{"-listen", "127.0.0.1:0"}, args...)...)
 	lines := begin(t, cmd)
 	if !lines.Scan() {
-		t.Fatal("it says nothing")
+		t.Fatal("first line of the holder: got none, want its addresses")
 	}
 	words := strings.Fields(lines.Text())
 	if len(words) < 3 || words[0] != "listening" {
-		t.Fatalf("it says %q", lines.Text())
+		t.Fatalf("first line of the holder: got %q, want %q and its addresses", lines.Text(), "listening")
 	}
 	return cmd, words[3:]
 }
@@ -43,7 +43,7 @@ func ended(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	cmd.Process.Signal(os.Interrupt)
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("stopped, it ended with %v", err)
+		t.Errorf("end after an interrupt: got error %v, want none", err)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestDoor(t *testing.T) {
 	inside, _ := holding(t, "-pass", door+"/app="+app.Listener.Addr().String(), "-pass", door+"/broker=127.0.0.1:1")
 	tests, at := holding(t, "-watch", "127.0.0.1:0="+door+"/app", "-record", record, "-pass", "127.0.0.1:0="+door+"/broker")
 	if got := fetch(t, "http://"+at[1]+"/a"); got != "200 hello /a" {
-		t.Errorf("through the witness: %s", got)
+		t.Errorf("GET /a through the witness: got %s, want 200 hello /a", got)
 	}
 	if got := fetch(t, "http://"+at[0]+"/"); !strings.Contains(got, "connection reset") {
 		t.Errorf("where nobody listens: got %s, want a reset connection", got)
@@ -91,7 +91,7 @@ func TestDoor(t *testing.T) {
 	defer f.Close()
 	seen, err := witness.ReadRecord(f)
 	if err != nil || len(seen) != 2 || seen[0].Request() != "GET /a" || string(seen[0].Got.Begins) != "hello /a" || seen[1].Status != 0 {
-		t.Errorf("the record has %+v, %v; want the answer, and one connection without", seen, err)
+		t.Errorf("record: got %+v, error %v, want a response to GET /a and a connection without a response", seen, err)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestAltering(t *testing.T) {
 	defer app.Close()
 	claim, ok := witness.ReadClaim("", "GET /a", "200")
 	if !ok {
-		t.Fatal("nothing was read")
+		t.Fatal("claim of GET /a: got none, want one")
 	}
 	data, err := json.Marshal(witness.Altering{Answers: []witness.Altered{{Claim: claim, What: witness.OfStatus}}})
 	if err != nil {

@@ -140,10 +140,10 @@ func freePort(t *testing.T) int {
 func TestHelperIsStatic(t *testing.T) {
 	data := read(t, filepath.Join(bin, "helper"))
 	if strings.Contains(data, "ld-linux") || strings.Contains(data, "ld-musl") {
-		t.Error("the helper names a dynamic loader")
+		t.Error("helper: got the name of a dynamic loader in it, want none")
 	}
 	if r := finish(t, exec.Command(filepath.Join(bin, "helper"))); r.code != 2 || !strings.Contains(r.err, `unknown program name "helper"`) {
-		t.Errorf("under another name: %+v", r)
+		t.Errorf("helper under another name: got %+v, want exit code 2 and an unknown program name", r)
 	}
 }
 
@@ -188,10 +188,10 @@ func TestHolder(t *testing.T) {
 	}
 	cmd.Process.Signal(os.Interrupt)
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("ended with %v", err)
+		t.Errorf("end after an interrupt: got error %v, want none", err)
 	}
 	if r := finish(t, helperCommand(t, helper.HelperHolder, nil, "--listen", addr, "--deadline", "1")); r.code != 0 {
-		t.Errorf("past its deadline: %+v", r)
+		t.Errorf("holder past its deadline: got %+v, want exit code 0", r)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestProbe(t *testing.T) {
 	at := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	peer := helperCommand(t, helper.HelperProbe, nil, "say", "hello", at)
 	if lines := begin(t, peer); !lines.Scan() || lines.Text() != "ready" {
-		t.Fatal("the peer does not listen")
+		t.Fatalf("first line of the peer: got %q, want %q", lines.Text(), "ready")
 	}
 	spec, err := json.Marshal(helper.ProbeNet{Word: "hello", TCP: []string{at}, Peers: []helper.ProbePeer{{At: at, Say: "hello"}}})
 	if err != nil {
@@ -209,10 +209,10 @@ func TestProbe(t *testing.T) {
 	var found helper.Probed
 	r := finish(t, helperCommand(t, helper.HelperProbe, nil, "look", string(spec)))
 	if err := json.Unmarshal([]byte(r.out), &found); err != nil || r.code != 0 {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("probe: got %+v, error %v, want exit code 0 and JSON", r, err)
 	}
 	if c, _ := found.Proof.Get("peer " + at); !c.OK {
-		t.Errorf("the peer: %+v", c)
+		t.Errorf("check of the peer: got %+v, want ok", c)
 	}
 	_, port, _ := strings.Cut(at, ":")
 	for await, want := range map[string]string{
@@ -220,14 +220,14 @@ func TestProbe(t *testing.T) {
 		`[{"name":"127.0.0.1","port":` + port + `,"timeout_ms":5000},{"name":"127.0.0.1","port":1,"timeout_ms":1}]`: `{"event":"failed","name":"127.0.0.1","ms":`,
 	} {
 		if r := finish(t, helperCommand(t, helper.HelperProbe, nil, "await", await)); r.code != 0 || !strings.HasPrefix(r.out, want) {
-			t.Errorf("await %s: %+v", await, r)
+			t.Errorf("await %s: got %+v, want exit code 0 and output that begins with %s", await, r, want)
 		}
 	}
 	if c, _ := found.Proof.Get("the host by tcp"); c.OK || c.Got != at+" said the word" {
-		t.Errorf("got %+v", c)
+		t.Errorf("check of the host: got %+v, want a failure with %q", c, at+" said the word")
 	}
 	peer.Process.Signal(os.Interrupt)
 	if err := peer.Wait(); err != nil {
-		t.Errorf("ended with %v", err)
+		t.Errorf("end after an interrupt: got error %v, want none", err)
 	}
 }

@@ -62,7 +62,7 @@ func TestManyQuestions(t *testing.T) {
 	out := noSuchName(long)
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; used > 64<<10 || len(out) != 17 || out[3] != 0x83 {
-		t.Errorf("%x took %d bytes", out, used)
+		t.Errorf("response: got %x and %d allocated bytes, want NXDOMAIN in 17 bytes and at most %d", out, used, 64<<10)
 	}
 }
 
@@ -80,10 +80,10 @@ func FuzzNoSuchName(f *testing.F) {
 			return
 		}
 		if len(out) < 12 || len(out) > 12+255+4+16 || !bytes.Equal(out[:2], in[:2]) {
-			t.Fatalf("%x is no answer to %x", out, in)
+			t.Fatalf("response to %x: got %x, want the same id in 12 to %d bytes", in, out, 12+255+4+16)
 		}
-		if noSuchName(out) != nil {
-			t.Fatalf("the answer %x is answered", out)
+		if got := noSuchName(out); got != nil {
+			t.Fatalf("response to the response %x: got %x, want none", out, got)
 		}
 	})
 }
@@ -108,14 +108,14 @@ func TestServeDNS(t *testing.T) {
 		}
 		defer conn.Close()
 		if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
-			t.Errorf("of a connection came %d bytes, %v", n, err)
+			t.Errorf("TCP connection: got %d bytes, error %v, want none and EOF", n, err)
 		}
 	}
 	cancel()
 	if err := <-done; err != nil {
-		t.Errorf("ended with %v", err)
+		t.Errorf("end of the server: got error %v, want none", err)
 	}
 	if err := serveDNS(t.Context(), "not an address", func(string) {}); err == nil {
-		t.Error("serves at no address")
+		t.Error("server at an invalid address: got no error, want one")
 	}
 }

@@ -46,7 +46,7 @@ func TestMembers(t *testing.T) {
 func TestKillRequiresFullID(t *testing.T) {
 	for _, id := range []string{"", "/", "docker", strings.Repeat("1", 63), strings.Repeat("1", 65)} {
 		if err := killContainer(t.Context(), started{args: []string{id}}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", id)) {
-			t.Errorf("%q: %v", id, err)
+			t.Errorf("kill of %q: got error %v, want one with the id", id, err)
 		}
 	}
 }

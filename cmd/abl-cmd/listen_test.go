@@ -19,6 +19,6 @@ func TestListening(t *testing.T) {
 	defer l.Close()
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	if all := listening(); !slices.Contains(strings.Fields(all), port) && len(strings.Fields(all)) < 20 {
-		t.Fatalf("port %s is not among %q", port, all)
+		t.Fatalf("listening ports: got %q, want %s among them", all, port)
 	}
 }

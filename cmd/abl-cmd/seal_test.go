@@ -29,7 +29,7 @@ func TestSeal(t *testing.T) {
 	up(t)
 	for _, to := range shouts {
 		if err := shout(to, true); err != nil {
-			t.Errorf("before: %v: %v", to, err)
+			t.Errorf("datagram to %v before the seal: got error %v, want none", to, err)
 		}
 	}
 	if err := keepTo(4711, []netip.Prefix{netip.MustParsePrefix("127.0.0.17/28")}); err != nil {
@@ -38,17 +38,17 @@ func TestSeal(t *testing.T) {
 	for _, to := range append(shouts, [4]byte{127, 0, 0, 1}, [4]byte{127, 0, 0, 32}) {
 		for _, bound := range []bool{false, true} {
 			if err := shout(to, bound); !errors.Is(err, unix.EPERM) {
-				t.Errorf("to %v, at an interface %v: %v", to, bound, err)
+				t.Errorf("datagram to %v, at an interface %v: got error %v, want EPERM", to, bound, err)
 			}
 		}
 	}
 	for _, to := range [][4]byte{{127, 0, 0, 16}, {127, 0, 0, 18}, {127, 0, 0, 31}} {
 		if err := shout(to, false); err != nil {
-			t.Errorf("to %v, of its own network: %v", to, err)
+			t.Errorf("datagram to %v in its own network: got error %v, want none", to, err)
 		}
 	}
 	if err := sealNetwork(); err != nil {
-		t.Errorf("by what interfaces there are: %v", err)
+		t.Errorf("seal with the real interfaces: got error %v, want none", err)
 	}
 }
 
@@ -96,7 +96,7 @@ func shout(to [4]byte, bound bool) error {
 func TestBecomeNobodyInParticular(t *testing.T) {
 	for _, user := range []string{"", "0:0", "0:1", "1", "1:0", "-1:1", "a:b", "1:1:1"} {
 		if err := become(user); err == nil {
-			t.Fatalf("became %q", user)
+			t.Fatalf("become(%q): got no error, want one", user)
 		}
 	}
 }
@@ -144,6 +144,6 @@ func TestBecome(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), becomes+"=47113:47114")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("process as another user: got error %v, output %s, want no error", err, out)
 	}
 }

@@ -11,7 +11,7 @@ import (
 func TestNameUser(t *testing.T) {
 	image, home := t.TempDir(), t.TempDir()
 	if err := nameUser(image, home, 7, 8); err == nil {
-		t.Error("named the user of an image without files, want an error")
+		t.Error("user of an image without files: got no error, want one")
 	}
 	for name, text := range map[string]string{
 		"passwd": "root:x:0:0:root:/root:/bin/bash\nagent:x:1:1::/:/bin/sh\nnode:x:7:8::/home/node:/bin/sh\n",

@@ -44,10 +44,10 @@ func TestHowAnswersEnd(t *testing.T) {
 			body = `{"contents":[]}`
 		}
 		if status, _ := s.ask(t, "/c1/"+c.api+paths[c.api], body); status != http.StatusOK {
-			t.Errorf("%s: %d", c.api, status)
+			t.Errorf("%s: got status %d, want %d", c.api, status, http.StatusOK)
 		}
 		if e := s.line(t); e.Req.Finish != c.want {
-			t.Errorf("%s %s: ended as %q, want %q", c.api, c.answer, e.Req.Finish, c.want)
+			t.Errorf("%s %s: got the finish reason %q, want %q", c.api, c.answer, e.Req.Finish, c.want)
 		}
 	}
 }

@@ -100,10 +100,10 @@ func (s *started) line(t *testing.T) (e gateway.Entry) {
 	for e.Kind == "" || e.Kind == "begin" {
 		line, err := s.out.ReadBytes('\n')
 		if err != nil {
-			t.Fatalf("%v after %s", err, s.all.String())
+			t.Fatalf("log: got error %v after %s, want one more line", err, s.all.String())
 		}
 		if err := json.Unmarshal(line, &e); err != nil {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("line of the log: got %q, error %v, want JSON", line, err)
 		}
 	}
 	return e
@@ -155,7 +155,7 @@ func TestKeyIsNowhere(t *testing.T) {
 		s.line(t)
 	}
 	if key := <-got; key != canary {
-		t.Fatalf("the provider got %q", key)
+		t.Fatalf("key at the provider: got %q, want %q", key, canary)
 	}
 	for _, name := range []string{"cmdline", "environ", "status", "comm"} {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.cmd.Process.Pid, name))
@@ -179,7 +179,7 @@ func TestKeyIsNowhere(t *testing.T) {
 	seen += s.all.String()
 	for _, secret := range []string{canary, token} {
 		if strings.Contains(seen, secret) {
-			t.Errorf("%s is in %s", secret, seen)
+			t.Errorf("visible text: got %s in %s, want no secret", secret, seen)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestSignalEndsIt(t *testing.T) {
 	s := launch(t, "http://127.0.0.1:1")
 	s.in.Close()
 	if status, _ := s.ask(t, "/c1/gemini/x", ""); status != http.StatusNotFound {
-		t.Errorf("after the end of its input it answers %d", status)
+		t.Errorf("status after the end of its input: got %d, want %d", status, http.StatusNotFound)
 	}
 	s.line(t)
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -206,11 +206,11 @@ func TestSignalEndsIt(t *testing.T) {
 func TestItIsStatic(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "version", "-m", program).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "CGO_ENABLED=0") {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("build settings: got %s, error %v, want CGO_ENABLED=0", out, err)
 	}
 	for line := range strings.Lines(string(out)) {
 		if module, is := strings.CutPrefix(strings.TrimSpace(line), "dep\t"); is && !strings.HasPrefix(module, "golang.org/x/") {
-			t.Errorf("it links %s, want modules of golang.org/x alone", module)
+			t.Errorf("linked module: got %s, want only modules of golang.org/x", module)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func TestWrongUse(t *testing.T) {
 		cmd.Stdin = strings.NewReader(canary + "\n")
 		out, err := cmd.CombinedOutput()
 		if got := fmt.Sprintf("%v: %s", err, out); got != want {
-			t.Errorf("got %s", got)
+			t.Errorf("end of the gateway: got %s, want %s", got, want)
 		}
 	}
 }

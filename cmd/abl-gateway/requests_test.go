@@ -42,12 +42,12 @@ func TestRequestsOfTheCLIsPass(t *testing.T) {
 		}
 		api, _, _ := strings.Cut(filepath.Base(file), ".")
 		if status, words := s.ask(t, "/c1/"+api+paths[api], string(body)); status != http.StatusOK {
-			t.Errorf("%s: %d %s", file, status, words)
+			t.Errorf("%s: got status %d with %s, want %d", file, status, words, http.StatusOK)
 		}
 		s.line(t)
 	}
 	if *asked != len(all) {
-		t.Errorf("the provider was asked %d times", *asked)
+		t.Errorf("requests to the provider: got %d, want %d", *asked, len(all))
 	}
 }
 
@@ -95,14 +95,14 @@ func TestRequestsBeyondTheModelAreRefused(t *testing.T) {
 		status, words := s.ask(t, "/c1/"+c.api+paths[c.api], c.body)
 		says := strings.ReplaceAll(c.says, `"`, `\"`)
 		if status != http.StatusForbidden && status != http.StatusBadRequest || !strings.Contains(words, "abl's gateway refuses") || !strings.Contains(words, says) {
-			t.Errorf("%s %s: %d %s", c.api, c.body, status, words)
+			t.Errorf("%s %s: got status %d with %s, want a refusal with %s", c.api, c.body, status, words, says)
 		}
 		if e := s.line(t); !e.Req.Refused || !strings.Contains(e.Reason, c.says) {
-			t.Errorf("%s %s: the log says %q", c.api, c.body, e.Reason)
+			t.Errorf("%s %s: got the logged reason %q, want a refusal with %q", c.api, c.body, e.Reason, c.says)
 		}
 	}
 	if *asked != 0 {
-		t.Errorf("%d of them reached the provider", *asked)
+		t.Errorf("requests that reached the provider: got %d, want none", *asked)
 	}
 }
 
@@ -135,23 +135,26 @@ func TestNoUseInAskingAgain(t *testing.T) {
 				status, header, words := s.asks(t, "/c1/openai-responses/v1/responses", `{"model":"m"}`)
 				e := s.line(t)
 				if strings.Contains(words, canary) {
-					t.Errorf("the key is shown: %s", words)
+					t.Errorf("response: got %s, want one without the key", words)
 				}
 				if c.asked > 1 {
 					if status != c.status || header.Get("Retry-After") != c.after || words != c.body {
-						t.Errorf("%d %v %s", status, header, words)
+						t.Errorf("request %d: got %d %v %s, want %d, Retry-After %q and %s",
+							n+1, status, header, words, c.status, c.after, c.body)
 					}
 					continue
 				}
 				if status != http.StatusForbidden || header.Get("Retry-After") != "" || !strings.Contains(words, fmt.Sprintf("the provider responds %d: ", c.status)) {
-					t.Errorf("request %d: %d %v %s", n+1, status, header, words)
+					t.Errorf("request %d: got %d %v %s, want %d, no Retry-After and the status %d of the provider",
+						n+1, status, header, words, http.StatusForbidden, c.status)
 				}
 				if e.Req.Held != (n > 0) || n == 0 && (e.Req.Status != c.status || e.Req.Trouble != c.trouble || e.Req.RetryMS > 0 != (c.after != "")) {
-					t.Errorf("line %d: %+v", n+1, e.Req)
+					t.Errorf("line %d: got %+v, want held %t, and in the first line the status %d and %q",
+						n+1, e.Req, n > 0, c.status, c.trouble)
 				}
 			}
 			if asked != c.asked {
-				t.Errorf("the provider was asked %d times, want %d", asked, c.asked)
+				t.Errorf("requests to the provider: got %d, want %d", asked, c.asked)
 			}
 		})
 	}

@@ -62,7 +62,7 @@ func (s *started) end(t *testing.T, signal syscall.Signal) (lines, size int, las
 		}
 		last = newest{}
 		if err := json.Unmarshal(line, &last); err != nil {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("line of the log: got %q, error %v, want JSON", line, err)
 		}
 		lines, size = lines+1, size+len(line)
 	}
@@ -106,7 +106,7 @@ func TestAFloodHidesNothing(t *testing.T) {
 				func(s *gateway.Setup) { s.Connect = []string{"10.0.0.1:443"} })
 			go func() { // the log is read immediately, as by an engine
 				if status, words := s.ask(t, generate, "{}"); status != http.StatusOK {
-					t.Errorf("%d %s", status, words)
+					t.Errorf("response: got %d %s, want %d", status, words, http.StatusOK)
 				}
 				var all sync.WaitGroup
 				for range 20 {
@@ -117,10 +117,11 @@ func TestAFloodHidesNothing(t *testing.T) {
 			}()
 			lines, size, last := s.end(t, syscall.SIGCONT)
 			if got := last.Sum; last.Kind != gateway.Ended || got.Spent != 300_000 || got.Requests != 1 || got.SpentUSD != "3" {
-				t.Errorf("the newest line has %+v", last)
+				t.Errorf("newest line: got %+v, want the end with 1 request, 300000 tokens and 3 USD", last)
 			}
 			if lines > 600 || size > 2<<20 {
-				t.Errorf("%d lines, %d bytes of log after %d requests", lines, size, many)
+				t.Errorf("log after %d requests: got %d lines, %d bytes, want at most 600 and %d",
+					many, lines, size, 2<<20)
 			}
 		})
 	}
@@ -165,7 +166,8 @@ func TestACapHoldsForParallelRequests(t *testing.T) {
 					case status == http.StatusForbidden && strings.Contains(words, "budget of this phase is reached"):
 						refused.Add(1)
 					default:
-						t.Errorf("%d %s", status, words)
+						t.Errorf("response: got %d %s, want %d or a refusal for the budget",
+							status, words, http.StatusOK)
 					}
 				})
 			}
@@ -176,7 +178,7 @@ func TestACapHoldsForParallelRequests(t *testing.T) {
 				t.Errorf("answered, refused, spent, under way: %s; want 2 38 1 0", got)
 			}
 			if !strings.Contains(last.Sum.Over, "budget of this phase is reached") {
-				t.Errorf("the newest line says of the budget %q", last.Sum.Over)
+				t.Errorf("budget in the newest line: got %q, want the one of this phase", last.Sum.Over)
 			}
 		})
 	}
@@ -242,7 +244,7 @@ func TestUnansweredRequestsAreUnknown(t *testing.T) {
 			s.line(t)
 			_, _, last := s.end(t, syscall.SIGTERM)
 			if got := last.Sum; got.Requests != 1 || got.Unknown != 1 || got.Spent != int64(want) || got.Cost != "" {
-				t.Errorf("the newest line has %+v, want 1 unknown request and %d tokens", last, want)
+				t.Errorf("newest line: got %+v, want 1 unknown request and %d tokens without a cost", last, want)
 			}
 		})
 	}
@@ -264,11 +266,11 @@ func TestAKilledGatewayHasReserved(t *testing.T) {
 		resp, err := http.Post("http://"+s.listen+generate+"?key="+token, "application/json", bytes.NewReader(body))
 		if err == nil {
 			resp.Body.Close()
-			t.Errorf("it got an answer: %d", resp.StatusCode)
+			t.Errorf("response of a killed gateway: got status %d, want none", resp.StatusCode)
 		}
 	}()
 	<-begun
 	if _, _, last := s.end(t, syscall.SIGKILL); last.Sum.UnderWay != 1 || last.Sum.Reserved != int64(5000+len(body)) {
-		t.Errorf("the newest line has %+v", last)
+		t.Errorf("newest line: got %+v, want 1 request under way and %d reserved tokens", last, 5000+len(body))
 	}
 }

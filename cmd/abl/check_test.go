@@ -95,18 +95,18 @@ func TestCheck(t *testing.T) {
 	})
 	code, out, voice := call("check")
 	if code != 0 || out != report {
-		t.Fatalf("%d, %q, %s", code, out, voice)
+		t.Fatalf("abl check: got exit code %d, output %q and messages %s, want 0 and %q", code, out, voice, report)
 	}
 	spec, source := strings.Index(asked, "FILE specs/phase1.md"), strings.Index(asked, "FILE main.py")
 	if !strings.HasPrefix(asked, key+" ") || strings.Count(asked, key) != 1 || spec < 0 || source < spec || strings.Contains(asked, "X=1") {
-		t.Errorf("asked %s", asked)
+		t.Errorf("request: got %s, want the key once, the spec, then the source without .env", asked)
 	}
 	data, err := os.ReadFile(filepath.Join(root, ".abl/reports/consistency-report.txt"))
 	if err != nil || string(data) != report {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("report: got %q, error %v, want %q", data, err, report)
 	}
 	ledger, err := os.ReadFile(filepath.Join(root, ".abl/logs/tokens.csv"))
 	if err != nil || !strings.Contains(string(ledger), ",consistency-report,") || strings.Contains(voice, key) {
-		t.Errorf("%s, %v, %s", ledger, err, voice)
+		t.Errorf("got ledger %s, error %v and messages %s, want a row of the report and no key", ledger, err, voice)
 	}
 }

@@ -25,7 +25,7 @@ func classesAndCodes(t *testing.T) (all []string) {
 		p := state.Phase{Status: state.Built, Class: string(c), Tries: 1}
 		_, err := orchestrator.After(p, orchestrator.CommitSrc, orchestrator.Happened{Retry: orchestrator.Retry{Policy: call.Policy{Now: time.Now()}}}, 5)
 		if err == nil {
-			t.Errorf("a call that ends as %s twice stops nothing", c)
+			t.Errorf("a call that ends as %s twice: got no error, want one", c)
 		}
 		all = append(all, fmt.Sprintf("%s %d", c, exit.Code(exit.OnEngine(err))))
 	}
@@ -53,7 +53,7 @@ func TestFaultsAreDocumented(t *testing.T) {
 	slices.Sort(documented)
 	slices.Sort(real)
 	if !slices.Equal(documented, real) {
-		t.Errorf("classes in docs/faults.md: %v\nin the program: %v", documented, real)
+		t.Errorf("classes in docs/faults.md: got %v\nwant %v", documented, real)
 	}
 	ofAgents := agentRow.FindAllStringSubmatch(string(page), -1)
 	for _, row := range ofAgents {
@@ -72,7 +72,7 @@ func TestFaultsAreDocumented(t *testing.T) {
 	exits := exitHead.FindAllStringSubmatch(others, -1)
 	for _, m := range exits {
 		if !codes[m[1]] {
-			t.Errorf("exit code %s of other faults does not exist", m[1])
+			t.Errorf("exit code of other faults: got %s, want one that exists", m[1])
 		}
 	}
 	if len(exits) < 5 {

@@ -24,7 +24,7 @@ func TestEnvironmentTopicIsComplete(t *testing.T) {
 			for _, m := range read.FindAllStringSubmatch(string(text), -1) {
 				name := m[1] + m[2] + m[3] + m[4]
 				if !strings.Contains(notForUsers, " "+name+" ") && !strings.Contains(environmentText, name) {
-					t.Errorf("abl help environment lacks %s, which %s reads", name, path)
+					t.Errorf("abl help environment: got no %s, want it because %s reads it", name, path)
 				}
 			}
 			return err

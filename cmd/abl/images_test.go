@@ -16,7 +16,7 @@ func TestImagesReportProgress(t *testing.T) {
 	begun := time.Now()
 	report := func(since time.Time, what string) {
 		if !since.Equal(begun) {
-			t.Errorf("since %s, want %s", since, begun)
+			t.Errorf("start: got %s, want %s", since, begun)
 		}
 		printed = append(printed, what)
 	}
@@ -31,7 +31,7 @@ func TestImagesReportProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := []string{"loading, 2.5 of 5.0 MB", "saving, 0.0 MB"}; !slices.Equal(printed[len(printed)-2:], want) {
-		t.Errorf("printed %q, want %q at the end", printed, want)
+		t.Errorf("progress: got %q, want %q at the end", printed, want)
 	}
 }
 

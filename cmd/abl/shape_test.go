@@ -107,11 +107,11 @@ func TestKeysAreSnakeCase(t *testing.T) {
 	for name, keys := range docs {
 		for _, k := range keys {
 			if !key.MatchString(k) {
-				t.Errorf("%s: %q is not in snake case", name, k)
+				t.Errorf("key of %s: got %q, want snake case", name, k)
 			}
 		}
 	}
 	if len(docs) < 7 {
-		t.Errorf("%s has %d documents", jsonPage, len(docs))
+		t.Errorf("documents in %s: got %d, want 7 or more", jsonPage, len(docs))
 	}
 }

@@ -364,7 +364,7 @@ func TestAnUnansweredRequestIsUnknown(t *testing.T) {
 	t.Cleanup(s.Close)
 	c := newUpstreamPhase(t, api, s.URL)
 	if r, err := c.run(); err != nil || r.Status != state.Passed {
-		t.Fatalf("%+v, %v", r, err)
+		t.Fatalf("run: got %+v, error %v, want the status %s", r, err, state.Passed)
 	}
 	rows, err := os.ReadFile(filepath.Join(c.Dir, ".abl/logs/tokens.csv"))
 	if err != nil {
@@ -372,19 +372,19 @@ func TestAnUnansweredRequestIsUnknown(t *testing.T) {
 	}
 	row := strings.Split(string(rows), "\n")[1]
 	if !strings.Contains(row, ",m,,,,,") || !strings.Contains(row, ",,,unknown,none,p1-build-1.1,") {
-		t.Errorf("the row of the request is %s", row)
+		t.Errorf("row of the request: got %s, want one with unknown tokens and cost", row)
 	}
 	abl := func(args ...string) string {
 		var out, voice bytes.Buffer
 		args = append([]string{"-C", c.Dir}, args...)
 		if code := cli.Main(t.Context(), app(), args, strings.NewReader(""), &out, &voice); code != 0 {
-			t.Errorf("abl %s: exit %d: %s", strings.Join(args, " "), code, &voice)
+			t.Errorf("abl %s: got exit code %d with %s, want 0", strings.Join(args, " "), code, &voice)
 		}
 		return out.String()
 	}
 	for _, args := range [][]string{{"costs"}, {"status"}, {"report", "1"}} {
 		if out := abl(args...); !strings.Contains(out, "+?") && !strings.Contains(out, "at least") {
-			t.Errorf("abl %s hides what is unknown:\n%s", strings.Join(args, " "), out)
+			t.Errorf("abl %s: got\n%s\nwant +? or at least in it", strings.Join(args, " "), out)
 		}
 	}
 	var costs struct {
@@ -395,10 +395,10 @@ func TestAnUnansweredRequestIsUnknown(t *testing.T) {
 	}
 	out := abl("costs", "--json")
 	if json.Unmarshal([]byte(out), &costs) != nil || costs.All.Total.Missing == 0 || costs.All.Cost.Missing == 0 {
-		t.Errorf("abl costs --json: %s", out)
+		t.Errorf("abl costs --json: got %s, want missing tokens and costs", out)
 	}
 	spent, err := money.Spent(state.NewProject(c.Dir, "src", ".abl/tests"), ledger.Prices{}, 1, "")
 	if most := int64(len(api.body) + 1000); err != nil || spent.Phase.Tokens < most || spent.Phase.Tokens > most+100 {
-		t.Errorf("%d tokens count, want %d and a few of the next request: %v", spent.Phase.Tokens, most, err)
+		t.Errorf("tokens that count: got %d, error %v, want %d to %d", spent.Phase.Tokens, err, most, most+100)
 	}
 }

@@ -20,12 +20,12 @@ func TestDocs(t *testing.T) {
 	page := string(data)
 	for _, e := range commit.Codes() {
 		if row := fmt.Sprintf("| %d | %s |", e.Code, e.Meaning); !strings.Contains(page, row) {
-			t.Errorf("it lacks %s", row)
+			t.Errorf("docs/code-commit.md: got no row %s, want one", row)
 		}
 	}
 	for _, f := range commit.Command("").Flags {
 		if f.Name != "ca-cert" && f.Name != "offline" && !strings.Contains(page, "--"+f.Name) {
-			t.Errorf("it lacks --%s", f.Name)
+			t.Errorf("docs/code-commit.md: got no flag --%s, want it", f.Name)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func TestJSONDocs(t *testing.T) {
 			short := key[max(0, strings.LastIndex(key, ".")):] // as in a line of several keys
 			if !strings.Contains(section, "`"+key+"`") && !strings.Contains(section, "`"+short+"`") &&
 				!strings.HasPrefix(key, "files[].") {
-				t.Errorf("%s: docs/json.md lacks %s", head, key)
+				t.Errorf("%s in docs/json.md: got no key %s, want it", head, key)
 			}
 		})
 	}

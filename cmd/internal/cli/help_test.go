@@ -26,7 +26,7 @@ func TestHelp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			code, got, voice := call(t.Context(), strings.Fields(args)...)
 			if code != 0 || voice != "" {
-				t.Errorf("abl %s: exit %d, %q", args, code, voice)
+				t.Errorf("abl %s: got exit code %d, stderr %q, want 0 and none", args, code, voice)
 			}
 			path := filepath.Join("testdata", name+".help")
 			if *update {
@@ -39,7 +39,7 @@ func TestHelp(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got != string(want) {
-				t.Errorf("abl %s differs from %s (-update writes it):\n%s", args, path, got)
+				t.Errorf("abl %s: got\n%s\nwant the text of %s (-update writes it)", args, got, path)
 			}
 			checkHelp(t, args, got)
 		})
@@ -52,14 +52,14 @@ func TestExitCodesAreATopic(t *testing.T) {
 	text = strings.Join(strings.Fields(text), " ")
 	for _, e := range exit.Entries() {
 		if want := fmt.Sprintf("%d %s", e.Code, e.Meaning); !strings.Contains(text, want) {
-			t.Errorf("abl help exit-codes lacks %q", want)
+			t.Errorf("abl help exit-codes: got no %q, want it", want)
 		}
 	}
 	if _, root, _ := call(t.Context(), "--help"); !strings.Contains(root, "\n  exit-codes ") {
-		t.Errorf("abl --help does not name the topic exit-codes:\n%s", root)
+		t.Errorf("abl --help: got\n%s\nwant the topic exit-codes in it", root)
 	}
 	if _, one, _ := call(t.Context(), "phase", "--help"); strings.Contains(one, "Exit codes:") {
-		t.Errorf("abl phase --help has exit codes that all commands share:\n%s", one)
+		t.Errorf("abl phase --help: got\n%s\nwant no exit codes, which all commands share", one)
 	}
 }
 
@@ -68,7 +68,8 @@ func checkHelp(t *testing.T, args, text string) {
 	t.Helper()
 	for _, l := range strings.Split(text, "\n") {
 		if len(l) > 80 || strings.TrimRight(l, " ") != l {
-			t.Errorf("abl %s: line of %d columns: %q", args, len(l), l)
+			t.Errorf("abl %s: got a line of %d columns, %q, want at most 80 without a blank at the end",
+				args, len(l), l)
 		}
 	}
 }
@@ -88,7 +89,8 @@ func TestHelpByOtherWays(t *testing.T) {
 		_, want, _ := call(t.Context(), strings.Fields(s[0])...)
 		code, got, _ := call(t.Context(), strings.Fields(s[1])...)
 		if code != 0 || got != want {
-			t.Errorf("abl %s (exit %d) differs from abl %s:\n%s", s[1], code, s[0], got)
+			t.Errorf("abl %s: got exit code %d with\n%s\nwant 0 with the output of abl %s:\n%s",
+				s[1], code, got, s[0], want)
 		}
 	}
 }

@@ -50,13 +50,13 @@ func TestNothingSecretLeaves(t *testing.T) {
 				t.Errorf("got %q, want no secret and no control character", got)
 			}
 			if !strings.Contains(got, "before [secret …11] [secret …22]") || !strings.Contains(got, "after") {
-				t.Errorf("%s lost something: %q", name, got)
+				t.Errorf("%s: got %q, want both secrets hidden and the rest unchanged", name, got)
 			}
 			if strings.Contains(got, "\nabl: passed") {
 				t.Errorf("got %q, want no line \"abl: passed\"", got)
 			}
 			if name == "json" && !json.Valid([]byte(got)) {
-				t.Errorf("no JSON: %q", got)
+				t.Errorf("output: got %q, want JSON", got)
 			}
 		})
 	}

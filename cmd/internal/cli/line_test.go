@@ -32,11 +32,11 @@ func FuzzTake(f *testing.F) {
 		l := parse(app, words)
 		again := slices.Concat(strings.Fields(l.name)[1:], l.flags, []string{"--"}, l.args)
 		if twice := parse(app, again); !l.help && (twice.name != l.name || len(twice.flags)+len(twice.args) < len(l.flags)+len(l.args)) {
-			t.Errorf("%q: %+v became %+v", typed, l, twice)
+			t.Errorf("%q parsed again: got %+v, want %+v", typed, twice, l)
 		}
 		lost := len(words) - len(l.flags) - len(l.args) - (len(strings.Fields(l.name)) - 1)
 		if ends := lost == 1 && slices.Contains(words, "--"); !l.help && lost != 0 && !ends {
-			t.Errorf("%q: of %d words %d are lost in %+v", typed, len(words), lost, l)
+			t.Errorf("%q: got %d of %d words lost in %+v, want none", typed, lost, len(words), l)
 		}
 	})
 }

@@ -53,16 +53,16 @@ func TestVariables(t *testing.T) {
 	t.Setenv("ABL_PROGRESS", "json")
 	_, out, _ := call(t.Context(), "phase", "1")
 	if want := `agent="gemini" progress="json" quiet=false +agent`; !strings.Contains(out, want) {
-		t.Errorf("from variables: %s", out)
+		t.Errorf("settings from variables: got %s, want %s in it", out, want)
 	}
 	_, out, _ = call(t.Context(), "phase", "1", "--agent", "claude")
 	if want := `agent="claude"`; !strings.Contains(out, want) {
-		t.Errorf("a flag does not win over its variable: %s", out)
+		t.Errorf("flag over its variable: got %s, want %s in it", out, want)
 	}
 	t.Setenv("ABL_PROGRESS", "loud")
 	code, _, voice := call(t.Context(), "phase", "1")
 	if want := `abl: ABL_PROGRESS or --progress must be auto, tty, plain or json, not "loud"`; code != exit.Usage || !strings.HasPrefix(voice, want+"\n") {
-		t.Errorf("exit %d, %q", code, voice)
+		t.Errorf("ABL_PROGRESS=loud: got exit code %d, stderr %q, want %d and %q", code, voice, exit.Usage, want)
 	}
 }
 
@@ -118,12 +118,13 @@ func TestHowCommandsEnd(t *testing.T) {
 	for _, c := range cases {
 		code, out, voice := run(t.Context(), odd(), c.args)
 		if code != c.code || voice != c.voice || out != "" {
-			t.Errorf("abl %s: exit %d, stdout %q, stderr %q", c.args, code, out, voice)
+			t.Errorf("abl %s: got exit code %d, stdout %q, stderr %q, want %d, none and %q",
+				c.args, code, out, voice, c.code, c.voice)
 		}
 	}
 	code, _, voice := run(t.Context(), odd(), "odd")
 	if code != exit.Bug || strings.ContainsAny(voice, "\x1b") || strings.Count(voice, "\n") != 1 || !strings.HasPrefix(voice, "abl: first; ") {
-		t.Errorf("odd words: exit %d, %q", code, voice)
+		t.Errorf("odd words: got exit code %d, stderr %q, want %d and one clean line", code, voice, exit.Bug)
 	}
 }
 
@@ -131,7 +132,8 @@ func TestPanicShowsItsStackOnRequest(t *testing.T) {
 	t.Setenv("ABL_DEBUG", "1")
 	code, _, voice := run(t.Context(), odd(), "panic")
 	if code != exit.Bug || !strings.Contains(voice, "demo_test.go") || strings.Contains(voice, "hint") {
-		t.Errorf("exit %d, %q", code, voice)
+		t.Errorf("panic with ABL_DEBUG: got exit code %d, stderr %q, want %d, the stack and no hint",
+			code, voice, exit.Bug)
 	}
 }
 
@@ -140,7 +142,7 @@ func TestSignalDecidesTheCode(t *testing.T) {
 	cancel(exit.Signal{Number: syscall.SIGTERM})
 	code, _, voice := run(ctx, odd(), "gone")
 	if code != exit.TERM || !strings.HasPrefix(voice, "abl: interrupted by SIGTERM; everything is saved") {
-		t.Errorf("exit %d, %q", code, voice)
+		t.Errorf("SIGTERM: got exit code %d, stderr %q, want %d and that abl was interrupted", code, voice, exit.TERM)
 	}
 }
 
@@ -150,7 +152,7 @@ func TestReaderThatLeavesIsNoFailure(t *testing.T) {
 	}}}}
 	var voice strings.Builder
 	if code := cli.Main(t.Context(), app, []string{"cat"}, nil, nil, &voice); code != 0 || voice.Len() > 0 {
-		t.Errorf("exit %d, %q", code, voice.String())
+		t.Errorf("output to a closed pipe: got exit code %d, stderr %q, want 0 and none", code, voice.String())
 	}
 }
 

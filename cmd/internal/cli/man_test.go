@@ -10,7 +10,7 @@ import (
 func TestManual(t *testing.T) {
 	code, page, voice := call(t.Context(), "man")
 	if code != 0 || voice != "" {
-		t.Fatalf("abl man: exit %d, %q", code, voice)
+		t.Fatalf("abl man: got exit code %d, stderr %q, want 0 and none", code, voice)
 	}
 	t.Run("golden", func(t *testing.T) {
 		const path = "testdata/man.1"
@@ -24,7 +24,7 @@ func TestManual(t *testing.T) {
 			t.Fatal(err)
 		}
 		if page != string(want) {
-			t.Errorf("abl man differs from %s (-update writes it):\n%s", path, page)
+			t.Errorf("abl man: got\n%s\nwant the text of %s (-update writes it)", page, path)
 		}
 	})
 	t.Run("what help shows", func(t *testing.T) {
@@ -33,11 +33,11 @@ func TestManual(t *testing.T) {
 			_, text, _ := call(t.Context(), strings.Fields(name+" --help")...)
 			for _, flag := range regexp.MustCompile(`(?m)^  .*?(--[a-z-]+)`).FindAllStringSubmatch(text, -1) {
 				if !strings.Contains(plain, flag[1]) {
-					t.Errorf("the page lacks %s of abl %s", flag[1], name)
+					t.Errorf("manual page: got no %s of abl %s, want it", flag[1], name)
 				}
 			}
 			if !strings.Contains(plain, strings.TrimRight("\n.SS abl "+name, " ")) {
-				t.Errorf("the page lacks abl %s", name)
+				t.Errorf("manual page: got no section of abl %s, want one", name)
 			}
 		}
 	})
@@ -46,9 +46,9 @@ func TestManual(t *testing.T) {
 		for i, line := range strings.Split(page, "\n") {
 			switch {
 			case len(line) > 80 || strings.TrimRight(line, " ") != line || regexp.MustCompile(`[^ -~]`).MatchString(line):
-				t.Errorf("line %d is long, not ASCII or ends in blanks: %q", i+1, line)
+				t.Errorf("line %d: got %q, want at most 80 columns of ASCII without a blank at the end", i+1, line)
 			case strings.HasPrefix(line, ".") && !macro.MatchString(line), strings.HasPrefix(line, "'"):
-				t.Errorf("line %d is text that the formatter takes for a macro: %q", i+1, line)
+				t.Errorf("line %d: got %q, want no text that the formatter takes for a macro", i+1, line)
 			}
 		}
 	})

@@ -53,20 +53,20 @@ func TestErrorIsOneLine(t *testing.T) {
 		t.Errorf("hint %q, want %q", got, want)
 	}
 	if got := exit.Hint(cause); got != "" {
-		t.Errorf("hint of another error: %q", got)
+		t.Errorf("hint of another error: got %q, want none", got)
 	}
 	if !errors.Is(e, cause) {
-		t.Error("the cause is not found")
+		t.Error("errors.Is with the cause: got false, want true")
 	}
 	if got := (&exit.Error{What: "short"}).Error(); got != "short" {
-		t.Errorf("got %q", got)
+		t.Errorf("message: got %q, want %q", got, "short")
 	}
 	e = exit.With(exit.Usage, cause, "repair it")
 	if got := e.Error(); got != "cause" || e.Code != exit.Usage || e.Do != "repair it" || !errors.Is(e, cause) {
-		t.Errorf("With gives %q, %+v", got, e)
+		t.Errorf("With: got %q, code %d, hint %q, want %q, %d, %q", got, e.Code, e.Do, "cause", exit.Usage, "repair it")
 	}
 	if got := exit.Hint(exit.With(exit.Environment, e, "")); got != "repair it" {
-		t.Errorf("the hint of the cause became %q", got)
+		t.Errorf("hint of the cause: got %q, want %q", got, "repair it")
 	}
 }
 
@@ -75,20 +75,20 @@ func TestBecause(t *testing.T) {
 	other := errors.New("disk full")
 	ended := fmt.Errorf("cannot start the builder: %w", context.Canceled)
 	if got := exit.Because(ctx, ended); got != ended {
-		t.Errorf("before the signal: %v", got)
+		t.Errorf("before the signal: got %v, want %v", got, ended)
 	}
 	cancel(exit.Signal{Number: syscall.SIGTERM})
 	if got := exit.Code(exit.Because(ctx, ended)); got != exit.TERM {
 		t.Errorf("cancelled: exit code %d, want 143", got)
 	}
 	if got := exit.Because(ctx, other); got != other {
-		t.Errorf("a failure of its own became %v", got)
+		t.Errorf("another failure after the signal: got %v, want %v", got, other)
 	}
 	if got := exit.Because(ctx, nil); got != nil {
-		t.Errorf("success became %v", got)
+		t.Errorf("success after the signal: got %v, want no error", got)
 	}
 	if !errors.Is(context.Cause(ctx), context.Canceled) {
-		t.Error("a signal does not count as a cancellation")
+		t.Errorf("cause of the context: got %v, want a cancellation", context.Cause(ctx))
 	}
 }
 
@@ -101,11 +101,11 @@ func TestDocumented(t *testing.T) {
 	rows := regexp.MustCompile(`(?m)^\| (\d+) \| ([^|]+) \|`).FindAllStringSubmatch(string(page), -1)
 	want := exit.Entries()
 	if len(rows) != len(want) {
-		t.Fatalf("docs/exit-codes.md has %d rows, the program %d codes", len(rows), len(want))
+		t.Fatalf("rows of docs/exit-codes.md: got %d, want %d", len(rows), len(want))
 	}
 	for i, row := range rows {
 		if row[1] != strconv.Itoa(want[i].Code) || row[2] != want[i].Meaning {
-			t.Errorf("docs/exit-codes.md says %s %q, the program %d %q", row[1], row[2], want[i].Code, want[i].Meaning)
+			t.Errorf("row of docs/exit-codes.md: got %s %q, want %d %q", row[1], row[2], want[i].Code, want[i].Meaning)
 		}
 	}
 }

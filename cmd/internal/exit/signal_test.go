@@ -82,7 +82,7 @@ func TestFirstSignalCancels(t *testing.T) {
 	for sig, want := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		code, _ := signalled(t, play(t, "wait"), sig)
 		if code != want {
-			t.Errorf("%v: exit code %d, want %d", sig, code, want)
+			t.Errorf("exit code after %v: got %d, want %d", sig, code, want)
 		}
 	}
 }
@@ -90,20 +90,20 @@ func TestFirstSignalCancels(t *testing.T) {
 func TestSecondInterruptLeavesAtOnce(t *testing.T) {
 	code, voice := signalled(t, play(t, "wait", "EXIT_TEST_HANG=1"), syscall.SIGTERM, syscall.SIGINT)
 	if code != 130 || !strings.Contains(voice, "stopped immediately") {
-		t.Errorf("exit code %d, said %q", code, voice)
+		t.Errorf("second signal: got exit code %d, stderr %q, want 130 and %q", code, voice, "stopped immediately")
 	}
 }
 
 // The first SIGINT ends only the current part, and a later one the whole. Any other signal ends both.
 func TestPart(t *testing.T) {
 	if code, voice := insisted(t, play(t, "part")); code != 130 || voice != "" {
-		t.Errorf("exit code %d, said %q", code, voice)
+		t.Errorf("repeated SIGINT: got exit code %d, stderr %q, want 130 and none", code, voice)
 	}
 	if code, _ := signalled(t, play(t, "part"), syscall.SIGTERM); code != 143 {
-		t.Errorf("exit code %d after SIGTERM", code)
+		t.Errorf("exit code after SIGTERM: got %d, want 143", code)
 	}
 	if code, voice := insisted(t, play(t, "part", "EXIT_TEST_HANG=1")); code != 130 || !strings.Contains(voice, "stopped immediately") {
-		t.Errorf("exit code %d, said %q", code, voice)
+		t.Errorf("part that hangs: got exit code %d, stderr %q, want 130 and %q", code, voice, "stopped immediately")
 	}
 }
 
@@ -192,7 +192,7 @@ func TestStopTwice(t *testing.T) {
 	ctx, stop := exit.Signals(t.Context(), io.Discard)
 	stop()
 	stop()
-	if exit.Because(ctx, ctx.Err()) != context.Canceled {
-		t.Error("stopping looks like a signal")
+	if got := exit.Because(ctx, ctx.Err()); got != context.Canceled {
+		t.Errorf("error after stop: got %v, want %v", got, context.Canceled)
 	}
 }

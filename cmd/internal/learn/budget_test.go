@@ -123,16 +123,16 @@ func TestGatewayGetsRemainingLimits(t *testing.T) {
 func TestBudgetFlags(t *testing.T) {
 	p := newPerson(t)
 	if code, _, voice := p.call("", "x", "--budget-usd", "+5"); code != 2 || !strings.Contains(voice, "--budget-usd +5: there is no such cap") {
-		t.Errorf("exit %d: %s", code, voice)
+		t.Errorf("--budget-usd +5: got exit code %d with %s, want 2 and %q", code, voice, "there is no such cap")
 	}
 	if code, _, voice := p.call("", "x", "--budget-usd", "5", "--agent", "gemini", "--model", "gemini-of-nobody"); code != 2 || !strings.Contains(voice, "the model gemini-of-nobody has no price") {
-		t.Errorf("exit %d: %s", code, voice)
+		t.Errorf("unknown model: got exit code %d with %s, want 2 and %q", code, voice, "has no price")
 	}
 	if _, err := os.Stat("solutions"); err == nil {
-		t.Error("something was made although nothing can be paid")
+		t.Error("folder solutions: got one, want none without a valid budget")
 	}
 	if code, _, voice := p.call("", "x", "--budget-tokens", "many"); code != 2 || !strings.Contains(voice, "many") {
-		t.Errorf("exit %d: %s", code, voice)
+		t.Errorf("--budget-tokens many: got exit code %d with %s, want 2 and the value", code, voice)
 	}
 }
 
@@ -151,7 +151,8 @@ func TestStopsAreSettled(t *testing.T) {
 	} {
 		err := withRecords(exit.OnEngine(c.err))
 		if exit.Code(err) != c.code || !strings.Contains(exit.Hint(err), c.hint) {
-			t.Errorf("%v: exit %d, hint %q", err, exit.Code(err), exit.Hint(err))
+			t.Errorf("%v: got exit code %d, hint %q, want %d and %q",
+				err, exit.Code(err), exit.Hint(err), c.code, c.hint)
 		}
 	}
 }

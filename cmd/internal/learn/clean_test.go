@@ -70,16 +70,16 @@ func TestClean(t *testing.T) {
 	in.Bare.Stderr = &voice
 	removed, err := Clean(t.Context(), in, here, b)
 	if want := []string{s.ID, earlier}; err != nil || removed != 2 || !slices.Equal(b.swept, want) {
-		t.Errorf("%d of %v, want %v: %v\n%s", removed, b.swept, want, err, out.String())
+		t.Errorf("Clean: got %d of %v, error %v, want 2 of %v; output:\n%s", removed, b.swept, err, want, out.String())
 	}
 	if want := []string{filepath.Join(left.Root, ".abl/learn.json")}; !slices.Equal(b.asked, want) {
-		t.Errorf("asked for what the state files %q left, want %q", b.asked, want)
+		t.Errorf("state files of the requested objects: got %q, want %q", b.asked, want)
 	}
 	wants(t, "what is said", out.String()+voice.String(), "removed abl-"+s.ID+"-x\n", "skipped solutions/busy: a run works on it")
 	if _, err := os.Stat(filepath.Join(rec.Dir, "stopped.json")); err != nil {
-		t.Errorf("the next run takes the call for one that failed: %v", err)
+		t.Errorf("stopped.json of the call: got error %v, want the file", err)
 	}
 	if removed, err := Clean(t.Context(), in, t.TempDir(), b); removed != 0 || err != nil {
-		t.Errorf("without solutions: %d, %v", removed, err)
+		t.Errorf("Clean without solutions: got %d, error %v, want 0 and none", removed, err)
 	}
 }

@@ -88,7 +88,7 @@ func wants(t *testing.T, what, have string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(have, text) {
-			t.Errorf("%s lacks %q:\n%s", what, text, have)
+			t.Errorf("%s: got\n%s\nwant %q in it", what, have, text)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestSession(t *testing.T) {
 	p := newPerson(t)
 	code, out, voice := p.call("", "tell the time", "-c", "2")
 	if code != 0 {
-		t.Fatalf("exit %d: %s%s", code, out, voice)
+		t.Fatalf("exit code: got %d with %s%s, want 0", code, out, voice)
 	}
 	wants(t, "the output", out,
 		"============================================================\nAgent Learner Starting...\nTask: tell the time\nAgent: gemini (use --agent to change)\nModel: gemini-3.8-flash (use --model to change)\nLearning cycles: 2\n",
@@ -106,7 +106,8 @@ func TestSession(t *testing.T) {
 		"code, from cycle 2", "- Use a pool", "- No tests")
 	const at = "solutions/tell-the-time/"
 	if p.read(at+"memory.txt") != "- Use a pool\n" || p.read(at+"mistakes.txt") != "- No tests\n" || !strings.HasPrefix(p.read(at+"prompts.md"), "# Current Prompt\n\nBetter.\n") {
-		t.Error("the lessons are not saved as they should be")
+		t.Errorf("saved lessons: got %q, %q, %q, want one lesson, one mistake and the new prompt",
+			p.read(at+"memory.txt"), p.read(at+"mistakes.txt"), p.read(at+"prompts.md"))
 	}
 }
 
@@ -115,7 +116,7 @@ func TestJSON(t *testing.T) {
 	code, out, voice := p.call("", "do fail", "-c", "1", "--agent", "gemini", "--json")
 	var r sessionReport
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 3 {
-		t.Fatalf("exit %d, %v: %s", code, err, out)
+		t.Fatalf("got exit code %d, error %v with %s, want 3 and JSON", code, err, out)
 	}
 	if c := r.Cycles[0]; r.Best != 0 || !r.Done || c.OK || c.Failure != "the agent failed: it ended with exit code 3" || c.Version != 1 || c.Mistaken[0] != "No tests" {
 		t.Errorf("got %+v, want a first cycle that failed with exit code 3 and its mistake", r)
@@ -144,7 +145,7 @@ func TestUsage(t *testing.T) {
 	} {
 		code, out, voice := p.call("", c.args...)
 		if code != 2 || out != "" && !strings.HasPrefix(out, "====") {
-			t.Errorf("%q: exit %d, %q", c.args, code, out)
+			t.Errorf("%q: got exit code %d, output %q, want 2 and none", c.args, code, out)
 		}
 		wants(t, strings.Join(c.args, " "), voice, c.wants)
 	}
@@ -154,20 +155,20 @@ func TestReplThroughAPipe(t *testing.T) {
 	p := newPerson(t)
 	code, out, voice := p.call(":memory\n:agent\n:agent claude\n:model opus\n:mode\n:agents\n:cycles 11\n:cycles 1\n:clear\n:quit now\n\ntell the time\n:m\n:mistakes\n:p\n:h\n:q\nnever\n", "--repl")
 	if code != 0 {
-		t.Fatalf("exit %d: %s%s", code, out, voice)
+		t.Fatalf("exit code: got %d with %s%s, want 0", code, out, voice)
 	}
 	wants(t, "the output", out,
 		"There is no current project yet: type a task first.\nAgent: gemini, model: gemini-3.8-flash, cycles: 3\nAgent: claude, model: claude-sonnet-5-5, cycles: 3\nAgent: claude, model: claude-opus-5-5, cycles: 3\nunknown command :mode; :help lists the commands\nunknown command :agents; :help lists the commands\n"+
 			"the number of cycles must be a whole number from 1 to 10, not \"11\"\nAgent: claude, model: claude-opus-5-5, cycles: 1\n:quit takes no argument, but got \"now\"\n",
 		"LEARNING CYCLE 1/1 [Agent: claude | Model: claude-opus-5-5]", "Session summary: tell the time", "learnings 1 in", "\n- Use a pool\n- No tests\n# Current Prompt\n", "# Past Prompts\n\n## Version 1 - ", ":mistakes :mi  "+"        show its mistakes to avoid\n")
 	if strings.Contains(out, "never") {
-		t.Error("it went on after :q")
+		t.Errorf("output: got\n%s\nwant none after :q", out)
 	}
 	if code, _, voice = p.call("do fail", "--repl", "-c", "1"); code != 3 {
-		t.Errorf("a failed task through a pipe: exit %d: %s", code, voice)
+		t.Errorf("a failed task through a pipe: got exit code %d with %s, want 3", code, voice)
 	}
 	if code, _, voice = p.call(strings.Repeat("x", 2<<20), "--repl"); code != 2 || !strings.Contains(voice, "a task has more than 1 MiB") {
-		t.Errorf("a task of 2 MiB through a pipe: exit %d: %s", code, voice)
+		t.Errorf("a task of 2 MiB through a pipe: got exit code %d with %s, want 2 and the limit", code, voice)
 	}
 }
 
@@ -181,7 +182,7 @@ func TestDebug(t *testing.T) {
 		}
 	}
 	if _, out, _ := p.call("", "debug", "parse", "review", "review", "--json"); !strings.Contains(out, `{"category":"SECURITY","state":"ok","text":"OK"}`) {
-		t.Error(out)
+		t.Errorf("parsed review: got %s, want SECURITY with the state ok", out)
 	}
 	_, out, _ := p.call("", "debug", "parse", "learnings", "learnings")
 	if out != "- Use \\x1b[31ma pool\ndropped: none (generic)\n" {
@@ -202,12 +203,12 @@ func TestAgentOfOnesOwn(t *testing.T) {
 	}
 	code, out, voice := p.call(":agent mine\n:cycles 1\ntell the time\n", "--repl")
 	if code != 0 {
-		t.Fatalf("exit %d: %s%s", code, out, voice)
+		t.Fatalf("exit code: got %d with %s%s, want 0", code, out, voice)
 	}
 	wants(t, "the output", out, "Agent: mine, model: my-model", "LEARNING CYCLE 1/1 [Agent: mine | Model: my-model]")
 	code, _, voice = p.call("", "x", "--agent", "mien")
 	if code != 2 || !strings.Contains(voice, `--agent: agent.builder: there is no agent "mien"; did you mean "mine"?`) {
-		t.Errorf("exit %d: %s", code, voice)
+		t.Errorf("--agent mien: got exit code %d with %s, want 2 and the suggestion mine", code, voice)
 	}
 }
 

@@ -77,7 +77,7 @@ func (s *screen) await(t *testing.T, text string) {
 			return
 		}
 		if s.end {
-			t.Fatalf("the terminal never shows %q:\n%s", text, s.text.String())
+			t.Fatalf("terminal: got\n%s\nwant %q next", s.text.String(), text)
 		}
 		s.more.Wait()
 	}
@@ -134,7 +134,7 @@ func TestReplAtATerminal(t *testing.T) {
 	s.await(t, promptText)
 	typed("\x04")
 	if code := <-ended; code != 0 {
-		t.Errorf("exit %d", code)
+		t.Errorf("exit code: got %d, want 0", code)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestInterruptAtATerminal(t *testing.T) {
 			break
 		}
 		if s.ended() {
-			t.Fatal("the agent was never started")
+			t.Fatalf("terminal: got\n%s\nwant a running agent", s.shown())
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -180,7 +180,7 @@ func TestInterruptAtATerminal(t *testing.T) {
 	s.await(t, promptText)
 	typed("\x03")
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("it ended with %v:\n%s", err, s.shown())
+		t.Errorf("end of the program: got error %v, want none; terminal:\n%s", err, s.shown())
 	}
 }
 
@@ -206,13 +206,13 @@ func TestTermAtThePrompt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "Agent: gemini, model: gemini-3.8-flash, cycles: 3\n" {
-		t.Fatalf("%q, %v", line, err)
+		t.Fatalf("first line: got %q, error %v, want the agent, its model and the cycles", line, err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != exit.TERM {
-		t.Errorf("exit %d", code)
+		t.Errorf("exit code after SIGTERM: got %d, want %d", code, exit.TERM)
 	}
 }

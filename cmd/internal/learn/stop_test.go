@@ -52,12 +52,12 @@ func TestStopScript(t *testing.T) {
 	cmd.Env = append(os.Environ(), "DOCKER_HOST=unix:///nowhere")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "stop: processes ended: 1") {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("stop.sh: got error %v, output %s, want one ended process", err, out)
 	}
 	if <-ended; ours.ProcessState.ExitCode() != exit.TERM {
-		t.Errorf("it ended with %v", ours.ProcessState)
+		t.Errorf("end of the program: got %v, want exit code %d", ours.ProcessState, exit.TERM)
 	}
 	if state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", stranger.Process.Pid)); err != nil || strings.Contains(string(state), ") Z ") {
-		t.Error("a stranger was ended")
+		t.Errorf("process of a stranger: got %s, error %v, want it running", state, err)
 	}
 }

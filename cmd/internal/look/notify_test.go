@@ -31,7 +31,7 @@ func heardOf(t *testing.T, command string, code int, events ...state.Event) (hea
 		}
 	}))
 	if n.limit != notifyTime {
-		t.Errorf("its limit is %s", n.limit)
+		t.Errorf("time limit: got %s, want %s", n.limit, notifyTime)
 	}
 	n.limit = 5 * time.Second
 	if strings.Contains(command, "sleep") {
@@ -53,15 +53,15 @@ func TestNotifier(t *testing.T) {
 	} {
 		heard, said := heardOf(t, "cat >>heard", code, begins)
 		if got, _, _ := strings.Cut(strings.TrimPrefix(heard, `{"event":"`), `"`); got != want || said != "" {
-			t.Errorf("exit code %d: %q, want %q (%s)", code, heard, want, said)
+			t.Errorf("exit code %d: got %q, message %q, want %q and no message", code, heard, said, want)
 		}
 		if want != "" && !strings.Contains(heard, `"text":"the end \\u001b[2J","cost_usd":"unknown"`) {
-			t.Errorf("exit code %d: %s", code, heard)
+			t.Errorf("exit code %d: got %s, want the escaped text and an unknown cost", code, heard)
 		}
 	}
 	t.Run("nothing new", func(t *testing.T) {
 		if heard, _ := heardOf(t, "cat >>heard", exit.Passed); heard != "" {
-			t.Errorf("heard %s", heard)
+			t.Errorf("notification of nothing new: got %s, want none", heard)
 		}
 	})
 	t.Run("waits", func(t *testing.T) {
@@ -69,13 +69,13 @@ func TestNotifier(t *testing.T) {
 		heard, _ := heardOf(t, "cat >>heard", exit.INT, begins, state.Event{Kind: state.Wait, Phase: 2, MS: 60_000},
 			state.Event{Kind: state.Wait, Phase: 2, MS: 60_001, Until: until, Text: "the provider is unavailable"})
 		if strings.Count(heard, "\n") != 1 || !strings.Contains(heard, `"event":"waiting"`) || !strings.Contains(heard, `"until":"2026-03-01T12:00:00Z"`) || strings.Contains(heard, "exit") {
-			t.Errorf("heard %s", heard)
+			t.Errorf("notification of a wait: got %s, want one line with its end and no exit code", heard)
 		}
 	})
 	t.Run("fails", func(t *testing.T) {
 		for command, want := range map[string]string{"echo why; exit 3": "exit code 3: why", "sleep 600": "the command took longer than 1ms", "exit 0": ""} {
 			if _, said := heardOf(t, command, exit.Passed, begins); !strings.Contains(said, want) || want == "" && said != "" {
-				t.Errorf("%s: said %q, want %q", command, said, want)
+				t.Errorf("%s: got the message %q, want %q", command, said, want)
 			}
 		}
 	})

@@ -119,11 +119,11 @@ func TestCapsAdmit(t *testing.T) {
 		if err != nil {
 			text = err.Error()
 			if over := strings.Join(l.Nearly(), "; "); len(c.used.Unpriced) == 0 && !strings.HasPrefix(over, "the budget of this phase is used up: ") {
-				t.Errorf("%+v, %s: at the end %q", c.cap, c.used, over)
+				t.Errorf("%+v, %s: got the warning %q, want that the budget is used up", c.cap, c.used, over)
 			}
 		}
 		if exit.Code(err) != c.code || text != c.text {
-			t.Errorf("%+v, %s: %d %q, want %d %q", c.cap, c.used, exit.Code(err), text, c.code, c.text)
+			t.Errorf("%+v, %s: got %d %q, want %d %q", c.cap, c.used, exit.Code(err), text, c.code, c.text)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestEnteredRowsArePriced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(costs, " "); got != "0.25 unknown unknown" {
-		t.Errorf("costs %s", got)
+		t.Errorf("costs: got %s, want 0.25 unknown unknown", got)
 	}
 }
 

@@ -224,7 +224,7 @@ func TestConflictByHand(t *testing.T) {
 	cmd.Dir = s.Paths.Root
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", hint, err, out)
+		t.Fatalf("commands of the hint %s: got error %v, want none; output:\n%s", hint, err, out)
 	}
 	if got := runGit(t, s.Paths.Src, "log", "-1", "--format=%an <%ae>"); got != "Pat O'Neill <p@example.com>" {
 		t.Errorf("the author of the merge: got %q, want the user", got)
@@ -232,7 +232,7 @@ func TestConflictByHand(t *testing.T) {
 	repo, _, err := resumed(t, s)
 	must(t, err)
 	if at, _, err := repo.Head(); err != nil || !contains(t, repo, at.Hash, tip) {
-		t.Errorf("the branch does not have the user's commit, %v", err)
+		t.Errorf("branch: got the commit %s, error %v, want one that contains %s", at.Hash, err, tip)
 	}
 	_, err = s.Publish(t.Context(), 0)
 	must(t, err)

@@ -39,7 +39,7 @@ func TestTranscriptOfACall(t *testing.T) {
 			var got []agent.Message
 			each := func(m agent.Message) { got = append(got, m) }
 			if err := s.Transcript(c, each); err != nil || got != nil {
-				t.Errorf("of a call that printed nothing: %v, %v", got, err)
+				t.Errorf("transcript of a call that printed nothing: got %v, error %v, want none", got, err)
 			}
 			if err := os.WriteFile(filepath.Join(dir, "gateway.jsonl"), []byte(request), 0o644); err != nil {
 				t.Fatal(err)

@@ -42,21 +42,23 @@ func TestCopyIsAnotherProject(t *testing.T) {
 		}
 	}
 	if got := load("original"); got.Project != original.Project {
-		t.Errorf("the original became %s", got.Project)
+		t.Errorf("id of the original: got %s, want %s", got.Project, original.Project)
 	}
 	if got := load("moved"); got.Project != original.Project || got.Root != at("moved").Paths.Root {
-		t.Errorf("the moved project is %s in %q", got.Project, got.Root)
+		t.Errorf("moved project: got %s in %q, want %s in %q",
+			got.Project, got.Root, original.Project, at("moved").Paths.Root)
 	}
 	copied := load("copy")
 	if copied.Project == original.Project || copied.Root != at("copy").Paths.Root {
-		t.Errorf("the copy is %s in %q", copied.Project, copied.Root)
+		t.Errorf("copy: got %s in %q, want an id other than %s in %q",
+			copied.Project, copied.Root, original.Project, at("copy").Paths.Root)
 	}
 	// After it was saved, it stays the same.
 	if err := state.Save(at("copy").Paths.State(), copied); err != nil {
 		t.Fatal(err)
 	}
 	if got := load("copy"); got.Project != copied.Project {
-		t.Errorf("the copy became %s", got.Project)
+		t.Errorf("id of the copy: got %s, want %s", got.Project, copied.Project)
 	}
 }
 
@@ -83,7 +85,7 @@ func TestDockerfileOfAWorkspace(t *testing.T) {
 		"src/Dockerfile": false, "link/Dockerfile": false, "other/Linked": false, ".abl/tests/Dockerfile": false,
 	} {
 		if file, err := s.dockerfile(name); (err == nil) != ok || ok && file != environment.Path(s.Paths.Root, name) {
-			t.Errorf("%q: %q, %v", name, file, err)
+			t.Errorf("dockerfile(%q): got %q, error %v, want ok %t", name, file, err, ok)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestPublishWasKilled(t *testing.T) {
 	_, err = s.Publish(t.Context(), 0)
 	must(t, err)
 	if f, err = s.State(); err != nil || f.Published != tip {
-		t.Errorf("state.json says that %s is published, %v, want %s", f.Published, err, tip)
+		t.Errorf("published commit in state.json: got %s, error %v, want %s", f.Published, err, tip)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestPullBesideAnotherBranch(t *testing.T) {
 			runGit(t, s.Paths.Root, "update-ref", "-d", sourceRef) // as published by an earlier version
 			must(t, os.Remove(s.Paths.State()))
 			if _, err := s.Pull(t.Context(), false); err == nil {
-				t.Error("without the commit of the phase: got no error")
+				t.Error("pull without the commit of the phase: got no error, want one")
 			}
 			runGit(t, s.Paths.Root, "update-ref", "refs/remotes/origin/"+Branch(1), tip)
 			_, err = s.Pull(t.Context(), false)
@@ -156,7 +156,7 @@ func TestPullKeepsWhatIsNotPublished(t *testing.T) {
 				change(t, s)
 			}
 			if _, err = s.Pull(t.Context(), false); (err != nil) != (change != nil) {
-				t.Errorf("pull says %v", err)
+				t.Errorf("pull: got error %v, want one: %t", err, change != nil)
 			}
 		})
 	}

@@ -87,13 +87,13 @@ func TestPullOfAHostileState(t *testing.T) {
 				must(t, os.Symlink(out, at))
 			}
 			if _, err = s.Pull(t.Context(), false); (err != nil) != c.refused {
-				t.Errorf("pull says %v, want that it is refused: %v", err, c.refused)
+				t.Errorf("pull: got error %v, want one: %t", err, c.refused)
 			}
 			if left, _ := os.ReadDir(out); len(left) > 0 {
-				t.Errorf("%s was written elsewhere", left[0].Name())
+				t.Errorf("files written elsewhere: got %s, want none", left[0].Name())
 			}
 			if f, err := s.State(); err != nil || f.Lease != nil {
-				t.Errorf("state.json lends %v, %v", f.Lease, err)
+				t.Errorf("lease in state.json: got %v, error %v, want none", f.Lease, err)
 			}
 			if !c.refused {
 				wantFiles(t, s, "")
@@ -209,7 +209,7 @@ func TestPullBelievesAPass(t *testing.T) {
 			wantFiles(t, s, "")
 			for _, path := range []string{s.Paths.State(), s.Paths.Src, s.Paths.Tests} {
 				if _, err := os.Lstat(path); err == nil {
-					t.Errorf("pull wrote %s", path)
+					t.Errorf("after a refused pull: got %s, want it missing", path)
 				}
 			}
 		})
@@ -230,7 +230,7 @@ func TestPullBelievesNoPassWithoutARound(t *testing.T) {
 				t.Errorf("pull says %s, want "+want, got, status)
 			}
 			if f, err := s.State(); err != nil || f.Phase(2).Status != state.Ready {
-				t.Errorf("phase 2 is %s (%v), want ready", f.Phase(2).Status, err)
+				t.Errorf("status of phase 2: got %s, error %v, want %s", f.Phase(2).Status, err, state.Ready)
 			}
 		})
 	}
@@ -248,10 +248,10 @@ func TestPullTheirsIsRefused(t *testing.T) {
 	_, err = x.repo.Keep(t.Context(), stateRef, x.tip, "hostile", files)
 	must(t, err)
 	if text, err := s.Pull(t.Context(), true); err == nil {
-		t.Errorf("pull --theirs says %q", text)
+		t.Errorf("pull --theirs: got %q and no error, want an error", text)
 	}
 	if after := read(t, s.Paths.State()); after != before {
-		t.Errorf("state.json is\n%s\nwant\n%s", after, before)
+		t.Errorf("state.json: got\n%s\nwant\n%s", after, before)
 	}
 }
 
@@ -289,16 +289,16 @@ func TestPullNeutralizes(t *testing.T) {
 	}
 	for _, path := range []string{audit.Path(s.Paths, 1, 1), filepath.Join(s.Paths.Call("p1-verify-1.1"), roles.FindingFile)} {
 		if got := read(t, path); strings.ContainsAny(got, "\x1b\a\u009b\u202e") {
-			t.Errorf("%s holds %q", s.Paths.Rel(path), got)
+			t.Errorf("%s: got %q, want no control characters", s.Paths.Rel(path), got)
 		}
 	}
 	if text, err := s.Pull(t.Context(), false); err != nil || !strings.HasPrefix(text, "nothing new") {
-		t.Errorf("pulling again says %q, %v", text, err)
+		t.Errorf("second pull: got %q, error %v, want %q", text, err, "nothing new")
 	}
 	if x, err := s.exchange(); err != nil || x.file.Published == "" {
 		t.Error(err)
 	} else if same, err := x.standsAt(x.tip); err != nil || !same {
-		t.Errorf("the project is no longer what was pulled: %v", err)
+		t.Errorf("project equals what was pulled: got %t, error %v, want true", same, err)
 	}
 }
 

@@ -303,7 +303,7 @@ func TestSamePhaseTwice(t *testing.T) {
 			push(t, theirs)
 			plays(t, mine, 2, "mine")
 			if !mine.Unpublished() {
-				t.Error("after a phase: got no unpublished work")
+				t.Error("unpublished work after a phase: got none, want some")
 			}
 			plays(t, mine, 3, "mine as well")
 			_, err = mine.Publish(t.Context(), 0)

@@ -11,7 +11,7 @@ import (
 func TestGuideIsComplete(t *testing.T) {
 	guide := Guide("found\n")
 	if !strings.HasSuffix(guide, "\nfound\n") {
-		t.Errorf("the page ends with %q, want the findings", guide[len(guide)-40:])
+		t.Errorf("end of the guide: got %q, want the findings", guide[len(guide)-40:])
 	}
 	for file, rows := range map[string]string{
 		"../../../docs/specs.md": "(?m)^- `([a-z-]+)` \\((?:error|warning)",
@@ -22,11 +22,11 @@ func TestGuideIsComplete(t *testing.T) {
 		}
 		found := regexp.MustCompile(rows).FindAllStringSubmatch(string(page), -1)
 		if len(found) < 30 {
-			t.Fatalf("%s has %d rules", file, len(found))
+			t.Fatalf("rules in %s: got %d, want 30 or more", file, len(found))
 		}
 		for _, m := range found {
 			if !strings.Contains(guide, "`"+m[1]+"`") {
-				t.Errorf("the page lacks the rule %s of %s", m[1], file)
+				t.Errorf("guide: got no rule %s of %s, want it", m[1], file)
 			}
 		}
 	}

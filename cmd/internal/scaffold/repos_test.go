@@ -56,7 +56,7 @@ func sample(t *testing.T, file string) (fstest.MapFS, *detect.Tree, Plan) {
 func TestRepositories(t *testing.T) {
 	files, err := filepath.Glob("testdata/repos/*.txtar")
 	if err != nil || len(files) < 20 {
-		t.Fatalf("%d repositories, %v", len(files), err)
+		t.Fatalf("repositories: got %d, error %v, want 20 or more", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {

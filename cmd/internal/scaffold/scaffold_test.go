@@ -96,7 +96,7 @@ func TestVersionIsTheProjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			if settings := string(p.Ops[0].Data); !strings.Contains(settings, "\n"+tt.want+"\n") || (p.Version != "") != (tt.file == p.File) {
-				t.Errorf("version %q from %q in\n%s", p.Version, p.File, settings)
+				t.Errorf("version: got %q from %q in\n%s\nwant %s", p.Version, p.File, settings, tt.want)
 			}
 		})
 	}
@@ -175,37 +175,38 @@ func TestEveryStackIsAProject(t *testing.T) {
 				t.Fatal(err)
 			}
 			if loaded.Directories.Src != "code" || (loaded.App == nil) != (!slices.Contains([]string{"node", "python", "go"}, stack) && kind == "http") {
-				t.Errorf("got %+v", loaded.Config)
+				t.Errorf("settings: got %+v, want the sources in code, and an app except for http of other stacks",
+					loaded.Config)
 			}
 			if app := loaded.App; app != nil && (app.Kind != kind || (app.Port == 0) != (kind == "command")) {
-				t.Errorf("got %+v", app)
+				t.Errorf("app: got %+v, want the kind %s, and a port unless it is a command", app, kind)
 			}
 			tools := strings.Join(loaded.Toolchain.Names(), ", ")
 			if slices.Contains([]string{"go", "rust", "java"}, stack) && !strings.HasPrefix(tools, stack+" ") {
 				t.Errorf("got the toolchain %q, want %s", tools, stack)
 			}
 			if set, _ := spec.LoadDir(filepath.Join(dir, ".abl/specs")); len(set.Lint()) > 0 {
-				t.Errorf("the spec: %v", set.Lint())
+				t.Errorf("findings in the spec: got %v, want none", set.Lint())
 			}
 			files := tree(t, dir)
 			fitsItsSchema(t, dir, files)
 			s, problems := spec.Parse("phase1.md", []byte(files[".abl/specs/phase1.md"]), 1)
 			if len(problems) > 0 || len(s.Contracts) < 3 || len(s.Contracts) > 4 {
-				t.Errorf("%d contracts, problems %v", len(s.Contracts), problems)
+				t.Errorf("spec: got %d contracts, problems %v, want 3 or 4 and none", len(s.Contracts), problems)
 			}
 			for name, text := range files {
 				if strings.Contains(text, "@") && !strings.HasPrefix(name, "prompts/") && name != schemaFile {
-					t.Errorf("%s has a place that was not filled in", name)
+					t.Errorf("%s: got a place that was not filled in, want none", name)
 				}
 			}
 			for _, role := range []string{"builder", "verifier"} {
 				if text, err := prompts.Choose(role, []byte(files["prompts/"+role+".md"])); err != nil || text != prompts.Default(role) {
-					t.Errorf("%s: %v, %q", role, err, text)
+					t.Errorf("prompt of the %s: got %q, error %v, want the default", role, text, err)
 				}
 			}
 			_, dockerfile := files[".abl/images/builder.Dockerfile"]
 			if named := loaded.Images.Builder.Dockerfile != ""; named && !dockerfile {
-				t.Error("the configuration names a Dockerfile that is not there")
+				t.Errorf("Dockerfile %s of the settings: got none, want one", loaded.Images.Builder.Dockerfile)
 			}
 		})
 	}
@@ -217,7 +218,7 @@ func fitsItsSchema(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	text := files[configFile]
 	if first, _, _ := strings.Cut(text, "\n"); first != "# yaml-language-server: $schema=./"+path.Base(schemaFile) {
-		t.Errorf("the first line is %s", first)
+		t.Errorf("first line: got %s, want the one that names the schema", first)
 	}
 	offered := regexp.MustCompile(`(?m)^# (\w+:|  )`).ReplaceAllString(text, "$1")
 	for _, text := range []string{text, offered} {
@@ -225,11 +226,11 @@ func fitsItsSchema(t *testing.T, dir string, files map[string]string) {
 			t.Fatal(err)
 		}
 		if _, err := config.Load(dir, func(string) (string, bool) { return "", false }, nil); err != nil {
-			t.Errorf("%v in\n%s", err, text)
+			t.Errorf("settings: got error %v, want none in\n%s", err, text)
 		}
 		doc, err := audittest.FromYAML(configFile, []byte(text))
 		if wrong := audittest.Violations([]byte(files[schemaFile]), doc); err != nil || len(wrong) > 0 {
-			t.Errorf("%v, %v in\n%s", wrong, err, text)
+			t.Errorf("violations of the schema: got %v, error %v, want none in\n%s", wrong, err, text)
 		}
 	}
 }
@@ -241,11 +242,11 @@ func TestTwiceIsOnce(t *testing.T) {
 	p := initialise(t, dir, Plan{})
 	for _, op := range p.Ops {
 		if op.Kind != Keep {
-			t.Errorf("the second run wants to %s", op)
+			t.Errorf("second run: got the operation %s, want only kept files", op)
 		}
 	}
 	if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
-		t.Errorf("the second run changed something (-first +second)\n%s", diff)
+		t.Errorf("second run: got changes, want none (-first +second)\n%s", diff)
 	}
 }
 
@@ -266,12 +267,12 @@ func TestNothingIsOverwritten(t *testing.T) {
 	for name, text := range mine {
 		t.Run(name, func(t *testing.T) {
 			if after[name] != text {
-				t.Errorf("%s is now %q, want %q", name, after[name], text)
+				t.Errorf("%s: got %q, want %q", name, after[name], text)
 			}
 		})
 	}
 	if info, err := os.Stat(filepath.Join(dir, ".gitignore")); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the mode of .gitignore changed: %v, %v", info.Mode(), err)
+		t.Errorf("mode of .gitignore: got %v, error %v, want 0600", info.Mode(), err)
 	}
 }
 
@@ -310,9 +311,9 @@ func TestApplyStaysInside(t *testing.T) {
 		err = Apply(root, p.Ops)
 	}
 	if err == nil {
-		t.Error("wrote through the link without a word")
+		t.Error("write through a link: got no error, want one")
 	}
 	if entries, _ := os.ReadDir(outside); len(entries) > 0 {
-		t.Errorf("wrote %v outside", entries)
+		t.Errorf("files written outside: got %v, want none", entries)
 	}
 }

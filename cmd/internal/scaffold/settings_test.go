@@ -20,6 +20,6 @@ func TestSettingsAreClean(t *testing.T) {
 	s.Open = []detect.Open{{Key: "toolchain.go", Why: hostile, Choices: s.Facts[:1]}}
 	got := s.render()
 	if strings.ContainsAny(got, "\x1b\x00") || strings.Contains(got, "\nnotify") {
-		t.Errorf("got\n%q", got)
+		t.Errorf("settings: got\n%q\nwant no control characters and no key of the repository", got)
 	}
 }

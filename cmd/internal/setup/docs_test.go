@@ -27,11 +27,11 @@ func TestAgentsAreDocumented(t *testing.T) {
 		_, row, found := strings.Cut(string(page), "\n| `"+name+"` |")
 		row, _, _ = strings.Cut(row, "\n")
 		if !found || a.Image != name {
-			t.Errorf("%s, with the image %s, is not there", name, a.Image)
+			t.Errorf("%s: got image %s, row %t, want image %s, row true", name, a.Image, found, name)
 		}
 		for _, want := range []string{" " + images.Version(name) + " |", "| " + a.DefaultModel + " |", "| `" + vars.KeyVar + "` |", "| `" + vars.BaseVar + "`"} {
 			if !strings.Contains(row, want) {
-				t.Errorf("the row of %s lacks %q: %s", name, want, row)
+				t.Errorf("row of %s: got %s, want %q in it", name, row, want)
 			}
 		}
 	}

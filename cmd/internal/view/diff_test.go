@@ -29,10 +29,10 @@ func TestDiff(t *testing.T) {
 				t.Fatal(err)
 			}
 			if plain.String() != c.want {
-				t.Errorf("want\n%s\ngot\n%s", c.want, plain.String())
+				t.Errorf("diff: got\n%s\nwant\n%s", plain.String(), c.want)
 			}
 			if got := regexp.MustCompile(`\x1b\[\d*m`).ReplaceAllString(coloured.String(), ""); got != c.want {
-				t.Errorf("without its colours it is\n%s", got)
+				t.Errorf("diff without its colours: got\n%s\nwant\n%s", got, c.want)
 			}
 		})
 	}
@@ -56,6 +56,6 @@ func TestDiffEnds(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(20 * time.Second):
-		t.Error("it goes on")
+		t.Error("hard diff: got none after 20 seconds, want one")
 	}
 }

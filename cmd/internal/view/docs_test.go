@@ -38,7 +38,7 @@ func kinds(t *testing.T) []string {
 		return true
 	})
 	if len(all) == 0 {
-		t.Fatal("no kinds found")
+		t.Fatal("kinds in the source: got none, want some")
 	}
 	return all
 }
@@ -62,7 +62,7 @@ func TestEventsAreDocumented(t *testing.T) {
 	_, after, ok := strings.Cut(string(page), "## Kinds")
 	kindPart, fieldPart, ok2 := strings.Cut(after, "## Fields")
 	if !ok || !ok2 {
-		t.Fatal("docs/events.md lacks its sections")
+		t.Fatalf("sections of docs/events.md: got Kinds %t, Fields %t, want both", ok, ok2)
 	}
 	compare(t, "kind", rows(kindPart), kinds(t))
 	compare(t, "field", rows(fieldPart), fields())
@@ -81,6 +81,6 @@ func compare(t *testing.T, what string, documented, real []string) {
 	slices.Sort(documented)
 	slices.Sort(real)
 	if !slices.Equal(documented, real) {
-		t.Errorf("%ss in docs/events.md: %v\nin the program: %v", what, documented, real)
+		t.Errorf("%ss in docs/events.md: got %v\nwant %v", what, documented, real)
 	}
 }

@@ -28,7 +28,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("differs from %s (-update writes it):\n%s", path, got)
+		t.Errorf("output: got\n%s\nwant the text of %s (-update writes it)", got, path)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestPlain(t *testing.T) {
 	}
 	golden(t, "plain.txt", out.String())
 	if strings.ContainsAny(out.String(), "\x1b\x07\r\u202e") {
-		t.Error("an agent's codes reach the reader")
+		t.Errorf("output: got %q, want no control characters of an agent", out.String())
 	}
 }
 
@@ -52,7 +52,7 @@ func TestJSON(t *testing.T) {
 		j.show(clean(e, nil))
 	}
 	if len(out.each) != len(events) {
-		t.Errorf("%d writes for %d events", len(out.each), len(events))
+		t.Errorf("writes: got %d, want %d, one for each event", len(out.each), len(events))
 	}
 	golden(t, "events.jsonl", strings.Join(out.each, ""))
 }
@@ -74,7 +74,7 @@ func TestLive(t *testing.T) {
 	for _, w := range out.each {
 		quoted.WriteString(strconv.Quote(w) + "\n")
 		if !strings.HasPrefix(w, hideCursor) || !strings.HasSuffix(w, showCursor) {
-			t.Errorf("a write leaves the cursor hidden or flickers: %q", w)
+			t.Errorf("write: got %q, want one that hides the cursor first and shows it at the end", w)
 		}
 	}
 	golden(t, "live.quoted", quoted.String())
@@ -121,6 +121,6 @@ func TestProgressIsOnlyInTheStatus(t *testing.T) {
 		t.Errorf("after a fact %q, want %q at the end", got, want)
 	}
 	if got := strings.Count(plain.String(), "\n"); got != 2 || strings.Count(events.String(), "\n") != 2 {
-		t.Errorf("plain lines\n%sand events\n%swant the two facts alone", plain.String(), events.String())
+		t.Errorf("got plain lines\n%sand events\n%swant only the two facts", plain.String(), events.String())
 	}
 }

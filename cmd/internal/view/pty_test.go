@@ -27,16 +27,16 @@ func TestLiveOnATerminal(t *testing.T) {
 			}
 		}
 		if strings.Contains(got.unfolded(), "writessrc") || got.column != 0 || got.rows[len(got.rows)-1] != "" {
-			t.Errorf("%d columns: the status stays on the screen:\n%s", columns, got.text())
+			t.Errorf("%d columns: got the screen\n%s\nwant no status at the end", columns, got.text())
 		}
 		if !got.cursor {
-			t.Errorf("%d columns: the cursor is hidden at the end", columns)
+			t.Errorf("%d columns: got a hidden cursor at the end, want a visible one", columns)
 		}
 		if n := strings.Count(got.unfolded(), "iteration1starts"); n != 1 {
-			t.Errorf("%d columns: a fact stands %d times on the screen", columns, n)
+			t.Errorf("%d columns: got a fact %d times on the screen, want it once", columns, n)
 		}
 		if !strings.Contains(raw, "\x1b[32m") && !strings.Contains(raw, "\x1b[31m") {
-			t.Errorf("%d columns: no colour on a terminal", columns)
+			t.Errorf("%d columns: got no colour on a terminal, want one", columns)
 		}
 	}
 }
@@ -51,7 +51,8 @@ func TestNoRowPassesForAFact(t *testing.T) {
 			})
 			for _, row := range got.rows {
 				if strings.HasPrefix(strings.TrimSpace(row), "0:07__abl") && !strings.HasPrefix(row, strings.Repeat(" ", head)) {
-					t.Fatalf("%d columns, %d before: %q", columns, pad, row)
+					t.Fatalf("%d columns, %d before: got the row %q, want none that looks like a fact",
+						columns, pad, row)
 				}
 			}
 		}
@@ -63,7 +64,7 @@ func TestNoColor(t *testing.T) {
 		v.Emit(state.Event{Kind: state.Verdict, Verdict: "fail"})
 	})
 	if strings.Contains(raw, "\x1b[3") || strings.Contains(raw, "\x1b[2m") {
-		t.Errorf("colour in spite of NO_COLOR: %q", raw)
+		t.Errorf("output with NO_COLOR: got %q, want no colour", raw)
 	}
 }
 
@@ -74,7 +75,7 @@ func TestAutoOnTerminals(t *testing.T) {
 		v := Open(t.Context(), Options{Stderr: tty})
 		v.Close()
 		if live := v.facts.live; live != want || v.events != nil {
-			t.Errorf("TERM=%s: live %t, want %t", term, live, want)
+			t.Errorf("TERM=%s: got live %t, want %t and no events", term, live, want)
 		}
 		tty.Close()
 		master.Close()
@@ -143,7 +144,7 @@ func (s *screen) feed(t *testing.T, data string) {
 		if data[0] == '\x1b' {
 			end := strings.IndexAny(data, "Khlm")
 			if end < 0 {
-				t.Fatalf("unfinished escape %q", data)
+				t.Fatalf("escape sequence: got %q, want one with an end", data)
 			}
 			s.escape(t, data[:end+1])
 			data = data[end+1:]
@@ -165,7 +166,7 @@ func (s *screen) escape(t *testing.T, code string) {
 		s.cursor = code == showCursor
 	case strings.HasSuffix(code, "m"):
 	default:
-		t.Fatalf("unexpected escape %q", code)
+		t.Fatalf("escape sequence: got %q, want one that the view uses", code)
 	}
 }
 

@@ -24,18 +24,18 @@ func TestRunner(t *testing.T) {
 		switch {
 		case strings.HasPrefix(l, "::group::"):
 			if depth++; !strings.Contains(l, "iteration") {
-				t.Errorf("the group %q does not say what it is of", l)
+				t.Errorf("group: got %q, want one that names the iteration", l)
 			}
 		case l == "::endgroup::\n":
 			depth--
 		case strings.HasPrefix(strings.TrimSpace(l), "::"), strings.Contains(l, "##["):
-			t.Errorf("a command: %q", l)
+			t.Errorf("line: got %q, want no command of the runner", l)
 		}
 		if depth < 0 || depth > 1 {
-			t.Fatalf("%d groups are open at %q", depth, l)
+			t.Fatalf("open groups: got %d at %q, want at most 1", depth, l)
 		}
 	}
 	if depth != 0 || !strings.Contains(out.String(), "::group::") {
-		t.Errorf("%d groups are open at the end of\n%s", depth, out.String())
+		t.Errorf("open groups at the end: got %d, want none open and one or more in\n%s", depth, out.String())
 	}
 }

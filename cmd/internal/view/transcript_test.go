@@ -35,17 +35,17 @@ func TestTranscript(t *testing.T) {
 			shows.Show(tt.message)
 			got := out.String()
 			if strings.Contains(got, "sk-c") || strings.Contains(got, "line-") {
-				t.Errorf("a part of the secret is shown:\n%s", got)
+				t.Errorf("output: got\n%s\nwant no part of the secret", got)
 			}
 			if cut := strings.HasSuffix(got, "…\n"); cut != (tt.want == "") {
-				t.Errorf("cut is %t:\n%s", cut, got)
+				t.Errorf("cut: got %t, want %t for\n%s", cut, tt.want == "", got)
 			}
 			if diff := cmp.Diff(tt.want, got); tt.want != "" && diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			for row := range strings.Lines(out.String()) {
 				if !strings.HasPrefix(row, "builder │ ") || len([]rune(row)) > 35 {
-					t.Errorf("a row that does not fit, or is nobody's: %q", row)
+					t.Errorf("row: got %q, want one with the prefix in at most 35 columns", row)
 				}
 			}
 		})

@@ -46,13 +46,14 @@ func TestOutputStreams(t *testing.T) {
 		live := strings.Contains(voice.String(), clearLine)
 		plain := !live && strings.HasSuffix(voice.String(), "abl        hello\n")
 		if (out.Len() > 0) != c.events || live != c.live || plain != c.plain {
-			t.Errorf("--progress %q, json %t: stdout %q, stderr %q", c.progress, c.json, out.String(), voice.String())
+			t.Errorf("--progress %q, json %t: got stdout %q, stderr %q, want events %t, live %t, plain %t",
+				c.progress, c.json, out.String(), voice.String(), c.events, c.live, c.plain)
 		}
 		if c.events && !json.Valid(out.Bytes()) {
-			t.Errorf("not JSON: %q", out.String())
+			t.Errorf("stdout: got %q, want JSON", out.String())
 		}
 		if strings.Contains(voice.String(), "\x1b[2m") {
-			t.Errorf("colour where there is no terminal: %q", voice.String())
+			t.Errorf("stderr without a terminal: got %q, want no colour", voice.String())
 		}
 	}
 }
@@ -103,7 +104,7 @@ func TestStalledReaderLosesNoFact(t *testing.T) {
 	held := len(v.waiting)
 	v.mu.Unlock()
 	if held > facts {
-		t.Errorf("%d events wait, of which only %d are facts", held, facts)
+		t.Errorf("waiting events: got %d, want at most the %d facts", held, facts)
 	}
 	go func() {
 		v.Close()
@@ -119,13 +120,13 @@ func TestStalledReaderLosesNoFact(t *testing.T) {
 		}
 		if e.Kind == state.Note {
 			if e.Step != want {
-				t.Fatalf("fact %d instead of %d", e.Step, want)
+				t.Fatalf("fact: got %d, want %d", e.Step, want)
 			}
 			want++
 		}
 	}
 	if want != facts+1 {
-		t.Errorf("%d facts of %d", want-1, facts)
+		t.Errorf("facts: got %d, want %d", want-1, facts)
 	}
 }
 
@@ -138,11 +139,11 @@ func TestSignalIsReported(t *testing.T) {
 	said := make([]byte, 200)
 	n, err := r.Read(said)
 	if err != nil || !strings.Contains(string(said[:n]), "SIGINT: stopping") {
-		t.Errorf("%v, %q", err, said[:n])
+		t.Errorf("report of the signal: got %q, error %v, want %q in it", said[:n], err, "SIGINT: stopping")
 	}
 	v.Close()
 	if out.Len() > 0 {
-		t.Errorf("it is among the events: %s", out.String())
+		t.Errorf("events: got %s, want no report of the signal", out.String())
 	}
 }
 
@@ -163,14 +164,14 @@ func TestCleanRemovesEscapes(t *testing.T) {
 		got := line(describe(e, &story{}), 0, false)
 		first, below, _ := strings.Cut(got, "\n")
 		if !printable(first+strings.ReplaceAll(below, "\n"+strings.Repeat(" ", head), "")) || strings.Contains(got, "sesame") {
-			t.Errorf("%s: %q", kind, got)
+			t.Errorf("%s: got %q, want printable text without the secret", kind, got)
 		}
 	}
 	if doc, err := json.Marshal(e); err != nil || !printable(string(doc)) || strings.Contains(string(doc), "sesame") {
-		t.Errorf("%s, %v", doc, err)
+		t.Errorf("event: got %s, error %v, want printable JSON without the secret", doc, err)
 	}
 	if e.Time.IsZero() || fmt.Sprint(e.Time.Location()) != "UTC" {
-		t.Errorf("time %v", e.Time)
+		t.Errorf("time: got %v, want one in UTC", e.Time)
 	}
 }
 
@@ -190,7 +191,8 @@ func TestRefusalIsPrintedOnce(t *testing.T) {
 		v.Emit(refusal)
 		v.Close()
 		if voice.Len() > 0 || !strings.Contains(out.String(), "cannot find the key") {
-			t.Errorf("--progress %s: stdout %q, stderr %q", progress, out.String(), voice.String())
+			t.Errorf("--progress %s: got stdout %q, stderr %q, want only the event",
+				progress, out.String(), voice.String())
 		}
 	}
 	var voice bytes.Buffer
@@ -199,7 +201,7 @@ func TestRefusalIsPrintedOnce(t *testing.T) {
 	v.Emit(refusal)
 	v.Close()
 	if !strings.Contains(voice.String(), "cannot find the key") {
-		t.Errorf("the end of a run is not shown: %q", voice.String())
+		t.Errorf("end of a run: got %q, want the refusal in it", voice.String())
 	}
 }
 
@@ -255,12 +257,12 @@ func TestCostText(t *testing.T) {
 		e := state.Event{Kind: state.Usage, Time: time.Unix(1, 0), Model: "m", Tokens: &n, CostUSD: step.cost}
 		s.add(e)
 		if got, sum := describe(e, &s).text, UsedWords(s.used.Account().All); got != step.line || sum != step.sum {
-			t.Errorf("%s: %q, in all %q", step.cost, got, sum)
+			t.Errorf("%s: got %q, in all %q, want %q, in all %q", step.cost, got, sum, step.line, step.sum)
 		}
 	}
 	l := &lines{story: s, now: time.Now, width: func() int { return 200 }}
 	if got := l.status(); !strings.Contains(got, "  3,000 tokens, at least 1.52 USD") {
-		t.Errorf("the status is %q", got)
+		t.Errorf("status: got %q, want the tokens and at least their known cost", got)
 	}
 }
 

@@ -19,7 +19,7 @@ func TestWeakNetworkIsShown(t *testing.T) {
 		for _, weak := range []bool{true, false} {
 			e.Weak = weak
 			if got := describe(e, &story{}).text; strings.Contains(got, "weak network") != weak {
-				t.Errorf("weak %t: %s", weak, got)
+				t.Errorf("weak %t: got %s, want the label of a weak network: %t", weak, got, weak)
 			}
 		}
 	}
@@ -75,10 +75,10 @@ func FuzzCut(f *testing.F) {
 			sum += redact.Cells(r)
 		}
 		if got != "" && sum > max(width, 0) {
-			t.Errorf("cut(%q, %d) = %q takes %d columns", text, width, got, sum)
+			t.Errorf("cut(%q, %d): got %q with %d columns, want at most %d", text, width, got, sum, max(width, 0))
 		}
 		if got != text && !strings.HasPrefix(text, strings.TrimSuffix(got, "…")) {
-			t.Errorf("cut(%q, %d) = %q is no beginning of it", text, width, got)
+			t.Errorf("cut(%q, %d): got %q, want a beginning of the text", text, width, got)
 		}
 	})
 }
@@ -93,7 +93,7 @@ func TestStatusAtEveryWidth(t *testing.T) {
 			sum += redact.Cells(r)
 		}
 		if sum > max(width-1, 0) {
-			t.Errorf("%d columns of %d", sum, width)
+			t.Errorf("status at %d columns: got %d columns, want at most %d", width, sum, max(width-1, 0))
 		}
 	}
 	for width, want := range map[int]string{

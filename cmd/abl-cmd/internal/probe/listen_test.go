@@ -58,6 +58,6 @@ func TestListen(t *testing.T) {
 		t.Errorf("got error %v at the end, want none", err)
 	}
 	if _, err := net.Dial("tcp", "127.0.0.1:"+is.TCP); err == nil {
-		t.Error("it still listens, want a refused connection")
+		t.Error("connection after the end: got one, want a refusal")
 	}
 }

@@ -117,10 +117,10 @@ func TestIdentity(t *testing.T) {
 	for at, ok := range map[string]bool{dir: true, filepath.Dir(dir): false, link: false, "/gone": false} {
 		p := mounts(goodMounts, []helper.ProbeMount{{Target: at, Device: st.Dev, Inode: st.Ino}, {Target: "/unknown"}})
 		if c, found := p.Get("identity of " + at); !found || c.OK != ok {
-			t.Errorf("%s: %+v", at, p)
+			t.Errorf("identity of %s: got %+v, want a check with ok %t", at, p, ok)
 		}
 		if _, found := p.Get("identity of /unknown"); found {
-			t.Errorf("of what is not known: %+v", p)
+			t.Errorf("identity of /unknown: got %+v, want no check of it", p)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestEnvironment(t *testing.T) {
 	} {
 		got := environment(strings.Fields(c.env), meant)
 		if got.OK != c.ok || strings.Contains(got.Got+got.Want, "secret") {
-			t.Errorf("%s: %+v", c.env, got)
+			t.Errorf("environment %s: got %+v, want ok %t and no secret", c.env, got, c.ok)
 		}
 	}
 }
@@ -151,12 +151,12 @@ func TestSealed(t *testing.T) {
 	dir := t.TempDir()
 	for at, want := range map[string]string{dir: "a new file could be opened for writing", "/gone": "a new file could not be checked: no such file or directory"} {
 		if got := tryWrites(at, nil); got != want {
-			t.Errorf("%s: %s", at, got)
+			t.Errorf("writing to %s: got %s, want %s", at, got, want)
 		}
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
-		t.Errorf("it left %v, %v", left, err)
+		t.Errorf("files left in the folder: got %v, error %v, want none", left, err)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestOpenFiles(t *testing.T) {
 func TestNextHops(t *testing.T) {
 	routes := "Iface\tDestination\tGateway\tFlags\neth0\t00000000\t01E9D50A\t0003\neth0\t00E9D50A\t00000000\t0001\ntorn\n"
 	if got := fmt.Sprint(gateways(routes)); got != "[10.213.233.1]" {
-		t.Errorf("gateways are %s", got)
+		t.Errorf("gateways: got %s, want [10.213.233.1]", got)
 	}
 	arp := func(flags, mac string) string {
 		return "IP address HW type Flags HW address Mask Device\n10.213.233.1 0x1 " + flags + " " + mac + " * eth0\n10.213.233.2 0x1 0x2 02:42:00:00:00:01 * eth0\n"
@@ -284,36 +284,36 @@ func TestNetworkReceives(t *testing.T) {
 	p := Network(t.Context(), spec)
 	for name, want := range map[string]string{"the host by tcp": at + " said the word", "the host by udp": at + " said the word"} {
 		if c, ok := p.Get(name); !ok || c.OK || c.Got != want {
-			t.Errorf("%s: %+v", name, c)
+			t.Errorf("%s: got %+v, want a failure with %q", name, c, want)
 		}
 	}
 	spec.Peers = []helper.ProbePeer{{At: "127.0.0.1:1"}} // refuses longer than the wait for silence
 	p = Network(t.Context(), spec)
 	for _, name := range []string{"the host by tcp", "the host by udp"} {
 		if c, _ := p.Get(name); c.Got != at+" said the word" {
-			t.Errorf("with a slow peer, %s: %+v", name, c)
+			t.Errorf("%s with a slow peer: got %+v, want %q", name, c, at+" said the word")
 		}
 	}
 	spec.Weak, spec.Peers = true, nil
 	if p := Network(t.Context(), spec); strings.Contains(failed(p), "the host") {
-		t.Errorf("with weak networks allowed: %v", p.Failed())
+		t.Errorf("failures with weak networks allowed: got %v, want none of the host", p.Failed())
 	}
 	spec = &helper.ProbeNet{Word: "word", TCP: []string{mute, "127.0.0.1:1"}, WaitMS: 1, Peers: []helper.ProbePeer{{At: at, Say: "word"}, {At: mute}}}
 	p = Network(t.Context(), spec)
 	if c, _ := p.Get("the host by tcp"); !c.OK || c.Got != "silence, though 1 of them accept connections" {
-		t.Errorf("a silent host: %+v", c)
+		t.Errorf("silent host: got %+v, want ok with silence from the one open port", c)
 	}
 	for _, at := range []string{at, mute} {
 		if c, _ := p.Get("peer " + at); !c.OK {
-			t.Errorf("a peer: %+v", c)
+			t.Errorf("peer %s: got %+v, want ok", at, c)
 		}
 	}
 	p = Network(t.Context(), &helper.ProbeNet{Peers: []helper.ProbePeer{{At: at, Say: "another"}, {At: "127.0.0.1:1"}}})
 	if !strings.HasPrefix(failed(p), "peer "+at+", peer 127.0.0.1:1") {
-		t.Errorf("peers that say something else: %v", p)
+		t.Errorf("peers with another word: got %v, want both first among the failures", p)
 	}
-	if Network(t.Context(), nil) != nil {
-		t.Error("without a network, got results")
+	if got := Network(t.Context(), nil); got != nil {
+		t.Errorf("results without a network: got %v, want none", got)
 	}
 }
 
@@ -322,10 +322,10 @@ func TestNetworkReceives(t *testing.T) {
 func TestBroadcasts(t *testing.T) {
 	all := socketOptions()
 	if all[0].name != "" || slices.ContainsFunc(all[1:], func(o socketOption) bool { return o.name == "" || strings.HasSuffix(o.name, " lo") }) {
-		t.Errorf("socket options are %+v", all)
+		t.Errorf("socket options: got %+v, want the first without a name and none for lo", all)
 	}
 	if p := broadcasts(&helper.ProbeNet{}); p != nil {
-		t.Errorf("without a port, got %v", p)
+		t.Errorf("broadcasts without a port: got %v, want none", p)
 	}
 	fails := socketOption{" failing", func(int) error { return unix.EIO }}
 	if err := sendDatagram(netip.AddrFrom4([4]byte{255, 255, 255, 255}), 9, "x", fails); !errors.Is(err, unix.EIO) {
@@ -347,13 +347,13 @@ func first(t *testing.T, path string) (found helper.Probed) {
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "probe.json")
 	if got := first(t, path); got.Error == "" || got.Proof != nil {
-		t.Errorf("without a file: %+v", got)
+		t.Errorf("result without a file: got %+v, want an error and no proof", got)
 	}
 	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if got := first(t, path); got.Error == "" {
-		t.Errorf("with half a file: %+v", got)
+		t.Errorf("result of half a file: got %+v, want an error", got)
 	}
 	data, err := json.Marshal(helper.ProbeSpec{User: "4711:4711", Absent: []string{path}, Folders: map[string][]string{filepath.Dir(path): {"probe.json"}}})
 	if err != nil || os.WriteFile(path, data, 0o644) != nil {
@@ -362,7 +362,7 @@ func TestFile(t *testing.T) {
 	got := first(t, path)
 	for name, ok := range map[string]bool{"user inside": false, "what must be absent": false, "all in " + filepath.Dir(path): true} {
 		if c, there := got.Proof.Get(name); !there || c.OK != ok {
-			t.Errorf("%s: %+v", name, c)
+			t.Errorf("%s: got %+v, want a check with ok %t", name, c, ok)
 		}
 	}
 }
