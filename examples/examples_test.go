@@ -32,7 +32,7 @@ func specs(t *testing.T) []spec.Spec {
 		name := fmt.Sprintf(".abl/specs/phase%d.md", n)
 		s, problems := spec.Parse(name, read(t, name), n)
 		for _, p := range problems {
-			t.Errorf("%s", p)
+			t.Errorf("%s: got problem %s, want none", name, p)
 		}
 		all = append(all, s)
 	}
@@ -77,7 +77,7 @@ func TestEveryContractHasATest(t *testing.T) {
 		for _, step := range call.Steps {
 			for _, m := range title.FindAllStringSubmatch(step.Text, -1) {
 				if m[2] != fmt.Sprint(call.Phase) {
-					t.Errorf("%s is written in phase %d", m[1], call.Phase)
+					t.Errorf("phase of the test of %s: got %d, want %s", m[1], call.Phase, m[2])
 				}
 				tests[m[1]] = m[3]
 			}
@@ -92,7 +92,7 @@ func TestEveryContractHasATest(t *testing.T) {
 		}
 	}
 	for id := range tests {
-		t.Errorf("got a test for %s, which is not a contract", id)
+		t.Errorf("got a test for %s, want tests for contracts only", id)
 	}
 }
 
@@ -105,7 +105,8 @@ func TestScenarioHasEveryCall(t *testing.T) {
 			for iteration := 1; iteration <= 5; iteration++ {
 				for attempt := 1; attempt <= 3; attempt++ {
 					if _, ok := s.Pick(role, phase, iteration, attempt); !ok {
-						t.Errorf("got no call for the %s of phase %d, iteration %d, attempt %d", role, phase, iteration, attempt)
+						t.Errorf("got no call for the %s of phase %d, iteration %d, attempt %d, want one",
+							role, phase, iteration, attempt)
 					}
 				}
 			}
@@ -120,12 +121,12 @@ func TestCommandsSuitEveryShellTool(t *testing.T) {
 		for _, step := range call.Steps {
 			for _, bad := range []string{"$(", "`", "<("} {
 				if strings.Contains(step.Run, bad) {
-					t.Errorf("%q contains %s", step.Run, bad)
+					t.Errorf("command of a step: got %q, want one without %s", step.Run, bad)
 				}
 			}
 			switch path.Base(step.Path()) {
 			case "package.json", "package-lock.json", "Makefile", "Dockerfile", "go.mod", "pyproject.toml":
-				t.Errorf("%s is a build file", step.Path())
+				t.Errorf("file of a step: got %s, want no build file", step.Path())
 			}
 		}
 	}
@@ -135,7 +136,7 @@ func TestEveryFileIsUsed(t *testing.T) {
 	data := string(read(t, "scenario.yaml"))
 	err := fs.WalkDir(abl.Demo(), "play", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !strings.Contains(data, "from: "+filepath.ToSlash(name)+"\n") {
-			t.Errorf("%s is not used by the scenario", name)
+			t.Errorf("%s: got no use in the scenario, want one", name)
 		}
 		return err
 	})
@@ -155,6 +156,6 @@ func TestConfigIsValid(t *testing.T) {
 	}
 	c := loaded.Config
 	if c.Agent.Builder != "scripted" || c.Agents["scripted"].Scenario != "scenario.yaml" || c.App.Port != 3000 {
-		t.Errorf("got %+v", c)
+		t.Errorf("config of the demo: got %+v, want scripted, its scenario and port 3000", c)
 	}
 }

@@ -54,16 +54,17 @@ func TestSmallProjects(t *testing.T) {
 			}
 			contracts, problems := spec.Parse("phase1.md", []byte(text(".abl/specs/phase1.md")), 1)
 			if len(problems) > 0 || len(contracts.Contracts) == 0 {
-				t.Errorf("got %d contracts, problems %v", len(contracts.Contracts), problems)
+				t.Errorf("got %d contracts, problems %v, want 1 or more without problems", len(contracts.Contracts),
+					problems)
 			}
 			for _, c := range contracts.Contracts {
 				if !strings.Contains(tests, c.ID) {
-					t.Errorf("got no test with the name %s", c.ID)
+					t.Errorf("got no test with the name %s, want one", c.ID)
 				}
 			}
 			err = fs.WalkDir(files, "play", func(name string, d fs.DirEntry, err error) error {
 				if err == nil && !d.IsDir() && !strings.Contains(scenario, fmt.Sprintf("from: %s\n", name)) {
-					t.Errorf("%s is not used by the scenario", name)
+					t.Errorf("%s: got no use in the scenario, want one", name)
 				}
 				return err
 			})

@@ -32,11 +32,11 @@ func TestCommitPromptsHaveRequiredText(t *testing.T) {
 			flat := strings.Join(strings.Fields(c.text), " ")
 			for _, s := range c.has {
 				if !strings.Contains(c.text, s) && !strings.Contains(flat, s) {
-					t.Errorf("%q is missing", s)
+					t.Errorf("the prompt: got no %q, want one", s)
 				}
 			}
 			if strings.Contains(c.text, "<<") {
-				t.Error("a placeholder is left")
+				t.Errorf("the prompt: got %q, want no placeholder", "<<")
 			}
 			for line := range strings.Lines(c.text) {
 				if len(line) > 82 {

@@ -30,12 +30,12 @@ func TestPromptsHaveRequiredText(t *testing.T) {
 			}
 			for _, s := range tt.has {
 				if !strings.Contains(tt.text, s) {
-					t.Errorf("%q is missing", s)
+					t.Errorf("the prompt: got no %q, want one", s)
 				}
 			}
 			for _, s := range tt.hasNot {
 				if strings.Contains(tt.text, s) {
-					t.Errorf("%q does not belong in this role's prompt", s)
+					t.Errorf("the prompt: got %q, want none for this role", s)
 				}
 			}
 		})
@@ -47,11 +47,11 @@ func TestExampleIsInTheFormat(t *testing.T) {
 	_, rest, _ := strings.Cut(prompts.Verifier, "```\nSPEC:")
 	example, _, ok := strings.Cut(rest, "```")
 	if !ok {
-		t.Fatal("got no example")
+		t.Fatal("got no example in the Verifier's prompt, want one")
 	}
 	r := failedspecs.Parse([]byte("SPEC:" + example))
 	if r.Kind != failedspecs.Fail || len(r.Entries) != 2 || len(r.Problems) > 0 {
-		t.Errorf("got %+v", r)
+		t.Errorf("the example: got %+v, want two failed specs without problems", r)
 	}
 }
 
@@ -74,11 +74,11 @@ func TestChoose(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got != tt.want {
-				t.Errorf("%.200q", got)
+				t.Errorf("got %.200q, want %.200q", got, tt.want)
 			}
 		})
 	}
 	if _, err := prompts.Choose("builder", []byte(" \n")); err == nil {
-		t.Error("an empty file: got no error")
+		t.Error("an empty file: got no error, want one")
 	}
 }

@@ -169,7 +169,8 @@ func TestEngineIsInstalledAndStartedOnce(t *testing.T) {
 	m.write("run/docker.pid", "1")
 	out, code := m.run()
 	if code != 0 || !strings.Contains(out, "installing docker.io") || !strings.Contains(out, "removing the leftover") {
-		t.Fatalf("got exit %d, output %q, log %q", code, out, m.read("log/abl-dockerd.log"))
+		t.Fatalf("got exit %d, output %q, log %q, want 0, an installation and a removed leftover", code, out,
+			m.read("log/abl-dockerd.log"))
 	}
 	if again, code := m.run(); code != 0 || again != "" {
 		t.Errorf("second run: got exit %d, output %q, want 0 and no output", code, again)
@@ -180,12 +181,12 @@ func TestEngineIsInstalledAndStartedOnce(t *testing.T) {
 	pid := strings.TrimSpace(m.read("pid"))
 	for _, fd := range descriptors(t, pid) {
 		if strings.Contains(fd, "abl-engine.lock") || strings.Contains(fd, "engine.sh") {
-			t.Errorf("the engine inherited %s", fd)
+			t.Errorf("descriptors of the engine: got %s, want none of the script", fd)
 		}
 	}
 	session, err := sessionOf(pid)
 	if err != nil || strconv.Itoa(session) != pid {
-		t.Errorf("the engine is in session %d, error %v, want a separate session %s", session, err, pid)
+		t.Errorf("session of the engine: got %d, error %v, want its own, %s", session, err, pid)
 	}
 }
 
@@ -204,7 +205,7 @@ func TestBrokenNetworkDatabaseIsMoved(t *testing.T) {
 		t.Errorf("got exit %d, output %q, want 0 and the database moved", code, out)
 	}
 	if _, err := os.Lstat(m.path("run/docker/netns/0123456789ab")); err == nil {
-		t.Error("a namespace of the previous engine was not removed")
+		t.Error("namespace of the previous engine: got a file, want it removed")
 	}
 	if kept := m.read(database + ".broken"); kept != "torn" {
 		t.Errorf("got database %q, want it unchanged", kept)
@@ -286,7 +287,7 @@ func TestNoEnginePossible(t *testing.T) {
 				t.Errorf("got exit %d, output %q, want 7 and %q", code, out, c.says)
 			}
 			if asked := m.read("apt") != ""; asked != c.apt || m.read("starts") != "" {
-				t.Errorf("got call of apt-get %v, engine starts %q", asked, m.read("starts"))
+				t.Errorf("got call of apt-get %t, engine starts %q, want %t and none", asked, m.read("starts"), c.apt)
 			}
 		})
 	}
@@ -308,6 +309,6 @@ func TestStartingDockerdIsNotStartedAgain(t *testing.T) {
 	m.write("proc/4711/comm", "dockerd\n")
 	out, code := m.run()
 	if code != 7 || !strings.Contains(out, "pid 4711") || m.read("starts") != "" {
-		t.Errorf("got exit %d, output %q, starts %q", code, out, m.read("starts"))
+		t.Errorf("got exit %d, output %q, starts %q, want 7, pid 4711 and no start", code, out, m.read("starts"))
 	}
 }

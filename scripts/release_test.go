@@ -34,12 +34,12 @@ func TestNoticeNamesEveryModule(t *testing.T) {
 	for _, row := range regexp.MustCompile(`(?m)^  (\S+)  +(\S.*)$`).FindAllStringSubmatch(string(notice), -1) {
 		named[row[1]] = true
 		if !linked[row[1]] {
-			t.Errorf("NOTICE names %s, which is not in any program", row[1])
+			t.Errorf("NOTICE: got %s, want only modules of a program", row[1])
 		}
 	}
 	for module := range linked {
 		if !named[module] {
-			t.Errorf("NOTICE does not name %s: add it with its licence", module)
+			t.Errorf("NOTICE: got no %s, want it with its licence", module)
 		}
 	}
 }
@@ -53,12 +53,12 @@ func TestReleaseIsReproducible(t *testing.T) {
 	first, second := release(t, "a"), release(t, "a folder elsewhere")
 	sums, again := read(t, first, "SHA256SUMS"), read(t, second, "SHA256SUMS")
 	if sums != again || strings.Count(sums, "\n") != 5 {
-		t.Errorf("the first clone produced\n%s\nthe second one\n%s\nwant the same five files", sums, again)
+		t.Errorf("SHA256SUMS: got\n%s\nand of the second clone\n%s\nwant the same five files", sums, again)
 	}
 	var bill struct{ Components []struct{ Name string } }
 	name := regexp.MustCompile(`abl-[^ ]*\.cdx\.json`).FindString(sums)
 	if err := json.Unmarshal([]byte(read(t, first, name)), &bill); err != nil || len(bill.Components) < 50 {
-		t.Errorf("%s has %d components (%v), want each module", name, len(bill.Components), err)
+		t.Errorf("components of %s: got %d, error %v, want 50 or more", name, len(bill.Components), err)
 	}
 	for _, kind := range []string{"linux-amd64", "linux-arm64", "darwin-amd64", "darwin-arm64"} {
 		t.Run(kind, func(t *testing.T) {
@@ -103,7 +103,7 @@ func checkArchive(t *testing.T, path, kind string) {
 	file := func(name string) string {
 		out, err := exec.CommandContext(t.Context(), "go", "version", "-m", filepath.Join(dir, "bin", name)).CombinedOutput()
 		if err != nil {
-			t.Errorf("go version -m: %v\n%s", err, out)
+			t.Errorf("go version -m %s: got error %v, want none\n%s", name, err, out)
 		}
 		return string(out)
 	}
@@ -118,7 +118,7 @@ func checkArchive(t *testing.T, path, kind string) {
 		text := file(name)
 		for _, want := range []string{"GOOS=" + of[0], "GOARCH=" + of[1], "CGO_ENABLED=0", "-trimpath=true"} {
 			if !strings.Contains(text, want) {
-				t.Errorf("bin/%s does not contain %s:\n%s", name, want, text)
+				t.Errorf("bin/%s: got no %s, want it in\n%s", name, want, text)
 			}
 		}
 	}
@@ -128,7 +128,7 @@ func checkArchive(t *testing.T, path, kind string) {
 		"share/bash-completion/completions/abl": "complete ", "share/zsh/site-functions/_abl": "#compdef", "share/fish/vendor_completions.d/abl.fish": "complete ",
 	} {
 		if !strings.Contains(read(t, dir, name), want) {
-			t.Errorf("%s does not contain %q", name, want)
+			t.Errorf("%s: got no %q, want one", name, want)
 		}
 	}
 	if kind != runtime.GOOS+"-"+runtime.GOARCH {

@@ -69,6 +69,6 @@ func ownTime(b *testing.B, r lab.Result) (own time.Duration) {
 			return own + e.Time.Sub(all[0].Time)
 		}
 	}
-	b.Fatal("got no verdict")
+	b.Fatalf("verdict of the phase: got none in %d events, want one", len(all))
 	return 0
 }

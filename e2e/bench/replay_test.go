@@ -95,6 +95,6 @@ func afterTheVerifier(b *testing.B, r lab.Result) time.Duration {
 			return e.Time.Sub(ended)
 		}
 	}
-	b.Fatal("got no verdict")
+	b.Fatal("verdict of the phase: got none, want one")
 	return 0
 }

@@ -146,7 +146,7 @@ func (r *rig) call(b *testing.B) {
 	})
 	r.must(err)
 	if o.Class != outcome.Done {
-		r.Fatalf("%s: %s", o.Class, o.Reason)
+		r.Fatalf("outcome of call %s: got %s (%s), want %s", key, o.Class, o.Reason, outcome.Done)
 	}
 	_, err = r.book.Append([]ledger.Row{{
 		Timestamp: ledger.Stamp(o.Ended),
@@ -243,7 +243,8 @@ func BenchmarkOutput(b *testing.B) {
 		}
 		fi, err := os.Stat(filepath.Join(p.Dir, ".abl/logs/calls/p1-build-1.1/stdout"))
 		if err != nil || fi.Size() < 200_000_000 || fi.Size() != o.Output {
-			b.Fatalf("stored %v bytes and read %d of 200 MB: %v", fi.Size(), o.Output, err)
+			b.Fatalf("stdout of the call: got %d bytes stored, %d read, error %v, want both equal and 200 MB or more",
+				fi.Size(), o.Output, err)
 		}
 	}
 	b.ReportMetric(median(memory), "peak-MB")

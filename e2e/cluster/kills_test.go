@@ -29,7 +29,7 @@ func (r *rig) history(t *testing.T, origin string) {
 	for _, commit := range strings.Fields(r.Git("", "--git-dir", origin, "rev-list", "--reverse", "refs/abl/state")) {
 		l := r.lease(t, origin, commit)
 		if last != 0 && l.Sequence != 0 && l.Sequence != last+1 {
-			t.Errorf("%s: lease %d follows lease %d, want %d", origin, l.Sequence, last, last+1)
+			t.Errorf("%s: the lease after lease %d: got %d, want %d", origin, last, l.Sequence, last+1)
 		}
 		last = l.Sequence
 		was := ledger
@@ -79,7 +79,7 @@ func (r *rig) refs(t *testing.T, origin string) {
 			words := strings.Fields(line[:strings.Index(line+"\t", "\t")])
 			was, is := words[0], words[1]
 			if strings.Trim(was, "0") != "" && r.Git("", "--git-dir", origin, "merge-base", was, is) != was {
-				t.Errorf("%s: moved from %s to %s, want a commit that follows", path, was, is)
+				t.Errorf("%s: the commit after %s: got %s, want a descendant", path, was, is)
 			}
 			if !strings.HasSuffix(path, "refs/abl/state") {
 				continue
@@ -88,8 +88,8 @@ func (r *rig) refs(t *testing.T, origin string) {
 			must(t, err)
 			l, now := r.lease(t, origin, is), time.Unix(seconds, 0)
 			if before.Holder != "" && l.Holder != "" && before.Holder != l.Holder && now.Sub(at) < period-time.Second {
-				t.Errorf("%s: %s took the lease of %s after %s, want %s or more", origin, l.Holder, before.Holder,
-					now.Sub(at), period)
+				t.Errorf("%s: the time until %s took the lease of %s: got %s, want %s or more", origin, l.Holder,
+					before.Holder, now.Sub(at), period)
 			}
 			before, at = l, now
 		}
@@ -153,13 +153,15 @@ func (r *rig) paid(t *testing.T, origin, log string) {
 	for _, call := range append(r.calls(origin, 1), r.calls(origin, 2)...) {
 		key, outcome, _ := strings.Cut(call, " ")
 		if rows[key] != "" {
-			t.Errorf("%s: %s is in the ledger twice", origin, key)
+			t.Errorf("%s: rows of %s in the ledger: got outcomes %q and %q, want one row", origin, key, rows[key],
+				outcome)
 		}
 		rows[key] = outcome
 		if outcome == "done" {
 			done[key[:strings.LastIndex(key, "-")]]++
 			if !ended[key] {
-				t.Errorf("%s: %s is done in the ledger, and its agent did not end with exit code 0", origin, key)
+				t.Errorf("%s: agent of %s, which is done in the ledger: got no end with exit code 0, want one",
+					origin, key)
 			}
 		}
 	}

@@ -109,7 +109,7 @@ func (c *control) last() row {
 	var rows []row
 	c.JSON(&rows, "submit", "status", "--on", "kubernetes", "--json")
 	if len(rows) == 0 {
-		c.t.Fatal("abl submit status: got no row")
+		c.t.Fatal("abl submit status: got no row, want one or more")
 	}
 	return rows[len(rows)-1]
 }

@@ -59,7 +59,7 @@ func TestNextRunAttachesToRunningCall(t *testing.T) {
 			events := r.end(0)
 			s.checkNothingLeft()
 			if got := calls(events, state.CallResume); got != key {
-				t.Errorf("attached to %q, want %q", got, key)
+				t.Errorf("resumed calls: got %q, want %q", got, key)
 			}
 			if got := calls(events, state.CallStart); strings.Contains(got, key) {
 				t.Errorf("got repeated starts %q, want none", got)
@@ -90,18 +90,18 @@ func TestCallStoppedByCleanIsRepeated(t *testing.T) {
 	s, r := startAtGate(t, "builder", "")
 	r.kill()
 	if r := s.Must(0, "status"); !strings.Contains(r.Stdout, "paused") {
-		t.Errorf("got status %s", r.Stdout)
+		t.Errorf("abl status: got %s, want a paused phase", r.Stdout)
 	}
 	s.Must(0, "clean")
 	s.checkNothingLeft()
 	s.open("builder")
 	events := s.events(s.finish().Stdout)
 	if got := calls(events, state.CallStart); !strings.HasPrefix(got+" ", "p1-build-1.2 p1-verify-1.1 ") {
-		t.Errorf("got calls %s", got)
+		t.Errorf("started calls: got %s, want p1-build-1.2 and p1-verify-1.1 first", got)
 	}
 	if rows := s.Read(".abl/logs/tokens.csv"); !strings.Contains(rows, "p1-build-1.1,scripted,") ||
 		!strings.Contains(rows, ",interrupted\n") {
-		t.Errorf("the stopped call is not in the ledger:\n%s", rows)
+		t.Errorf("the ledger: got\n%s\nwant p1-build-1.1 as interrupted", rows)
 	}
 }
 
@@ -112,10 +112,10 @@ func TestSecondRunIsRefused(t *testing.T) {
 	s, r := startAtGate(t, "builder", "")
 	other := s.Must(11, "phase", "1", "--json")
 	if !strings.Contains(other.Stderr, pid(r)) {
-		t.Errorf("the message does not name the holder: %s", other.Stderr)
+		t.Errorf("stderr of the second abl: got %s, want the holder's pid %s", other.Stderr, pid(r))
 	}
 	if last := s.events(other.Stdout); len(last) != 1 || last[0].Kind != state.Outcome || *last[0].Exit != 11 {
-		t.Errorf("got events %s", other.Stdout)
+		t.Errorf("events of the second abl: got %s, want only an outcome with exit code 11", other.Stdout)
 	}
 	s.open("builder")
 	r.end(0)
@@ -164,7 +164,7 @@ func TestClosedOutputDoesNotStopARun(t *testing.T) {
 			}
 			pipe.Close()
 			if err := cmd.Wait(); err != nil {
-				t.Errorf("got error %v", err)
+				t.Errorf("abl %s: got error %v, want none", args, err)
 			}
 			s.checkNothingLeft()
 			checkSame(t, want, s.print())
@@ -182,7 +182,7 @@ func TestTemporaryFilesAreRemoved(t *testing.T) {
 	s.Write(".abl/.state.json.abl-tmp-1", "half")
 	s.finish()
 	if s.exists(filepath.Join(s.Dir, ".abl/.state.json.abl-tmp-1")) {
-		t.Error("a temporary file was not removed")
+		t.Error(".abl/.state.json.abl-tmp-1: got a file, want it removed")
 	}
 	checkSame(t, want, s.print())
 }

@@ -58,10 +58,10 @@ func TestBranchSwitched(t *testing.T) {
 				})}
 				_, err := phase.Play(t.Context())
 				if !errors.Is(err, git.ErrForeign) || !strings.Contains(err.Error(), "switch") {
-					t.Fatalf("got error %v", err)
+					t.Fatalf("error of the phase: got %v, want %v with %q", err, git.ErrForeign, "switch")
 				}
 				if got := userGit(t, p.Dir, "log", "--all", "--format=%s"); got != "phase1/build/step-1" {
-					t.Errorf("got commits in the meantime\n%s", got)
+					t.Errorf("commits in the meantime: got %q, want phase1/build/step-1", got)
 				}
 				userGit(t, p.Dir, "checkout", "-q", home)
 				if userGit(t, p.Dir, "branch", "--list", "mine") != "" {
@@ -69,11 +69,11 @@ func TestBranchSwitched(t *testing.T) {
 					userGit(t, p.Dir, "branch", "-D", "mine")
 				}
 				if r, err := phase.Play(t.Context()); err != nil || r.Status != state.Passed {
-					t.Fatalf("after switching back: got status %s, error %v", r.Status, err)
+					t.Fatalf("after switching back: got status %s, error %v, want %s", r.Status, err, state.Passed)
 				}
 				if got := userGit(t, p.Dir, "log", "--reverse", "--format=%s",
 					home); got != "phase1/build/step-1\nphase1/build/step-2" {
-					t.Errorf("got commits\n%s", got)
+					t.Errorf("commits of %s: got %q, want phase1/build/step-1 and phase1/build/step-2", home, got)
 				}
 			})
 		}

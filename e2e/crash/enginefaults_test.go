@@ -64,7 +64,7 @@ func (b *proxied) checkEnd(want string) {
 	b.Helper()
 	checkSame(b.TB.(*testing.T), want, b.print())
 	if left := b.daemon.left(); len(left) > 0 {
-		b.Errorf("left on the engine: %v", left)
+		b.Errorf("left on the engine: got %v, want nothing", left)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestEngineFaults(t *testing.T) {
 				b := newProxied(t)
 				b.proxy.FailKind(kind, fault)
 				if err := b.run(); err != nil {
-					t.Fatalf("got error %v", err)
+					t.Fatalf("the phase: got error %v, want none", err)
 				}
 				if b.proxy.Drops() != 1 && !strings.HasSuffix(kind, "/wait") { // abl does not wait for a container that has ended
 					t.Errorf("got %d requests with the fault, want 1", b.proxy.Drops())
@@ -290,17 +290,17 @@ func TestEngineRefuses(t *testing.T) {
 			err := b.run()
 			over.Store(1)
 			if seen.Load() < c.nth {
-				t.Fatalf("got only %d such requests", seen.Load())
+				t.Fatalf("requests of this kind: got %d, want %d or more", seen.Load(), c.nth)
 			}
 			if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is)) {
 				t.Errorf("got error %v, want %q", err, c.says)
 			}
 			if f, serr := state.Load(b.Dir + "/.abl/state.json"); serr != nil || f.Phases["1"] == nil && err != nil {
-				t.Errorf("got state error %v", serr)
+				t.Errorf("state.json: got error %v, want a state with phase 1", serr)
 			}
 			if err != nil {
 				if err := b.run(); err != nil {
-					t.Fatalf("the next run failed: %v", err)
+					t.Fatalf("the next run: got error %v, want none", err)
 				}
 			}
 			b.checkEnd(want)
@@ -327,10 +327,10 @@ func TestEngineShutsDown(t *testing.T) {
 		return message(500, "database not open")
 	}
 	if err := b.run(); err != nil {
-		t.Fatalf("got error %v", err)
+		t.Fatalf("the phase: got error %v, want none", err)
 	}
 	if len(failed) < 10 {
-		t.Errorf("only %d kinds of requests failed: %v", len(failed), failed)
+		t.Errorf("kinds of requests that failed: got %d, want 10 or more: %v", len(failed), failed)
 	}
 	b.checkEnd(want)
 }
@@ -363,13 +363,13 @@ func TestForeignName(t *testing.T) {
 		t.Errorf("got error %v, want the name %q", err, name)
 	}
 	if there, ok := b.engine.Box(name); !ok || there.Image != "theirs" {
-		t.Errorf("got container %+v, exists %t", there, ok)
+		t.Errorf("container %q: got %+v, exists %t, want the image theirs", name, there, ok)
 	}
 	if err := b.engine.Remove(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.run(); err != nil {
-		t.Fatalf("the next run failed: %v", err)
+		t.Fatalf("the next run: got error %v, want none", err)
 	}
 	b.checkEnd(want)
 }

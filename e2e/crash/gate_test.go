@@ -35,7 +35,7 @@ func (s *scene) until(what string, seen func() bool) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	s.Fatalf("waited in vain for %s", what)
+	s.Fatalf("waiting for %s: got nothing in a minute, want it", what)
 }
 
 func (s *scene) exists(path string) bool {
@@ -119,7 +119,7 @@ func (r *running) end(code int) []state.Event {
 	r.s.Helper()
 	r.Wait()
 	if got := r.ProcessState.ExitCode(); got != code {
-		r.s.Fatalf("exit code %d, want %d: %s%s", got, code, r.out.String(), r.err.String())
+		r.s.Fatalf("got exit code %d, want %d: %s%s", got, code, r.out.String(), r.err.String())
 	}
 	return r.s.events(r.out.String())
 }
@@ -130,7 +130,7 @@ func (s *scene) events(text string) (all []state.Event) {
 	for lines.Scan() {
 		var e state.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			s.Fatalf("%q: %v", lines.Text(), err)
+			s.Fatalf("event %q: got error %v, want valid JSON", lines.Text(), err)
 		}
 		all = append(all, e)
 	}

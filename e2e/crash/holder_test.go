@@ -67,7 +67,8 @@ func TestHolderKilledDuringTheVerifier(t *testing.T) {
 	ends := lab.Of(r.end(0), state.CallEnd)
 	if len(ends) != 1+2*s.steps || ends[1].Class != string(outcome.EngineGone) ||
 		!strings.Contains(ends[1].Text, "holds the app's network") {
-		t.Errorf("got call ends %+v", ends)
+		t.Errorf("ends of calls: got %+v, want %d and the second with %s because of the holder", ends, 1+2*s.steps,
+			outcome.EngineGone)
 	}
 	s.checkNothingLeft()
 	s.checkPassed()
@@ -85,23 +86,23 @@ func TestUnprovenCallIsKept(t *testing.T) {
 	}
 	err := b.run()
 	if !errors.Is(err, call.ErrUnproven) || !strings.Contains(err.Error(), "no probe ran inside") {
-		t.Errorf("got error %v", err)
+		t.Errorf("error of the phase: got %v, want %v with %q", err, call.ErrUnproven, "no probe ran inside")
 	}
 	o, ended, err := roles.Record{Dir: b.Dir + "/.abl/logs/calls/p1-build-1.1"}.Outcome()
 	if err != nil || !ended || o.Class != outcome.Unproven {
-		t.Errorf("got outcome %+v, error %v", o, err)
+		t.Errorf("outcome of the call: got %+v, ended %t, error %v, want class %s", o, ended, err, outcome.Unproven)
 	}
 	if n := strings.Count(b.Read(".abl/logs/tokens.csv"), "p1-build-1.1"); n != 1 {
 		t.Errorf("got %d ledger rows for the call, want 1", n)
 	}
 	if err := b.run(); err != nil {
-		t.Fatalf("the next run failed: %v", err)
+		t.Fatalf("the next run: got error %v, want none", err)
 	}
 	f, err := state.Load(b.Dir + "/.abl/state.json")
 	if err != nil || f.Phases["1"].Status != state.Passed || !b.Exists(".abl/logs/calls/p1-build-1.2/outcome.json") {
-		t.Errorf("the phase stopped as %+v, error %v", f, err)
+		t.Errorf("state.json: got %+v, error %v, want a passed phase and a second call of the Builder", f, err)
 	}
 	if left := b.daemon.left(); len(left) > 0 {
-		t.Errorf("left on the engine: %v", left)
+		t.Errorf("left on the engine: got %v, want nothing", left)
 	}
 }

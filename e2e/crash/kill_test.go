@@ -31,7 +31,7 @@ func TestKilledAtPlaces(t *testing.T) {
 			facing = append(facing, name)
 		}
 		if faces && short[name].times == 0 {
-			t.Errorf("an iteration does not reach %s", name)
+			t.Errorf("visits of %s in an iteration: got 0, want 1 or more", name)
 		}
 		if soak {
 			alone = append(alone, visitsOf(t, name, !faces)...)
@@ -64,7 +64,7 @@ func visitsOf(t *testing.T, name string, first bool) (points []string) {
 	_, long := wantedLong(t)
 	n := long[name].times
 	if n == 0 && !elsewhere(name) {
-		t.Errorf("%s is not reached", name)
+		t.Errorf("visits of %s: got 0, want 1 or more", name)
 	}
 	if n > 0 && first {
 		points = append(points, name+"=kill")
@@ -99,7 +99,7 @@ func TestKilledBeforeTheFirstCall(t *testing.T) {
 	s := newScene(t, nil)
 	s.runUntilKilled("stage.swept=kill")
 	if !s.Exists(".abl/state.json") {
-		t.Error("state.json does not exist")
+		t.Error("state.json: got no file, want one")
 	}
 }
 

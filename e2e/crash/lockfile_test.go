@@ -30,14 +30,14 @@ func TestLockFileDeleted(t *testing.T) {
 	s.atPause("call.ended")
 	all := first.end(9)
 	if !strings.Contains(first.err.String(), `.abl/lock" was removed or replaced`) {
-		t.Errorf("got stderr %q", first.err.String())
+		t.Errorf("stderr of the first abl: got %q, want a message that .abl/lock was replaced", first.err.String())
 	}
 	if ended := calls(all, state.CallEnd) + calls(all, state.Commit); ended != "" {
 		t.Errorf("the first abl continued: got %s, want nothing", ended)
 	}
 	s.release("call.ended")
 	if got := calls(second.end(0), state.CallEnd); !strings.HasPrefix(got, "p1-build-1.1 p1-verify-1.1 ") {
-		t.Errorf("the second abl saw the end of %s", got)
+		t.Errorf("ended calls of the second abl: got %s, want p1-build-1.1 and p1-verify-1.1 first", got)
 	}
 	s.checkNothingLeft()
 	s.checkPassed()
@@ -80,17 +80,18 @@ func TestHistoryMovedAway(t *testing.T) {
 				phase := play.Phase{Root: p.Dir, Engine: p.Engine, Out: sink}
 				for range 2 {
 					if _, err := phase.Play(t.Context()); !errors.Is(err, git.ErrForeign) || !strings.Contains(err.Error(), "is missing: restore it") {
-						t.Errorf("got error %v", err)
+						t.Errorf("error of the phase: got %v, want %v with %q", err, git.ErrForeign,
+							"is missing: restore it")
 					}
 				}
 				if _, err := os.Lstat(dotgit); err == nil {
-					t.Error("abl created another history in its place")
+					t.Errorf("%s: got another history, want none", dotgit)
 				}
 				if err := os.Rename(away, dotgit); err != nil {
 					t.Fatal(err)
 				}
 				if r, err := phase.Play(t.Context()); err != nil || r.Status != state.Passed {
-					t.Fatalf("after moving it back: got status %s, error %v", r.Status, err)
+					t.Fatalf("after moving it back: got status %s, error %v, want %s", r.Status, err, state.Passed)
 				}
 			})
 		}

@@ -55,10 +55,10 @@ func (p *plant) supervisor(points string) *exec.Cmd {
 func (p *plant) runToEnd(points string) {
 	p.Helper()
 	if out, err := p.supervisor(points).CombinedOutput(); err != nil {
-		p.Fatalf("%v: %s", err, out)
+		p.Fatalf("supervisor: got error %v, want none: %s", err, out)
 	}
 	if left := p.engine.Left(); len(left) > 0 {
-		p.Errorf("left on the engine: %v", left)
+		p.Errorf("left on the engine: got %v, want nothing", left)
 	}
 }
 
@@ -82,7 +82,7 @@ func expected(t *testing.T) (string, map[string]visits, time.Duration) {
 		})
 	})
 	if u.print == "" {
-		t.Fatal("the undisturbed run failed")
+		t.Fatal("result of the undisturbed run: got none, want one")
 	}
 	return u.print, u.visits, u.took
 }
@@ -102,7 +102,7 @@ func TestKilledAtEveryVisit(t *testing.T) {
 			elsewhere = elsewhere || strings.HasPrefix(name, prefix)
 		}
 		if (met == 0) != elsewhere {
-			t.Errorf("%s is reached %d times", name, met)
+			t.Errorf("visits of %s: got some %t (%d), want %t", name, met > 0, met, !elsewhere)
 		}
 		if testing.Short() {
 			met = min(met, 1)
@@ -117,7 +117,7 @@ func TestKilledAtEveryVisit(t *testing.T) {
 				p := newPlant(t)
 				out, err := p.supervisor(points).CombinedOutput()
 				if err == nil || !strings.Contains(err.Error(), syscall.SIGKILL.String()) {
-					t.Fatalf("the supervisor was not killed: %v: %s", err, out)
+					t.Fatalf("end of the supervisor: got %v, want %v: %s", err, syscall.SIGKILL, out)
 				}
 				p.runToEnd("")
 				checkSame(t, want, p.print())

@@ -98,7 +98,7 @@ func wantedOf(t *testing.T, steps int) (string, map[string]visits) {
 	w := &whole[steps]
 	w.Do(func() { t.Run("undisturbed", func(t *testing.T) { w.print, w.visits = measure(t, steps) }) })
 	if w.print == "" {
-		t.Fatal("the undisturbed run failed")
+		t.Fatal("result of the undisturbed run: got none, want one")
 	}
 	return w.print, w.visits
 }
@@ -107,7 +107,7 @@ func measure(t *testing.T, steps int) (string, map[string]visits) {
 	s := sceneOf(t, steps, nil)
 	names := places(t)
 	if out, err := s.command(strings.Join(names, "=note;")+"=note", "phase", "1").CombinedOutput(); err != nil {
-		t.Fatalf("undisturbed: %v: %s", err, out)
+		t.Fatalf("the undisturbed run: got error %v, want none: %s", err, out)
 	}
 	s.checkNothingLeft()
 	return s.print(), s.visited()

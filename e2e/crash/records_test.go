@@ -74,7 +74,7 @@ func killedAt(t *testing.T, points string) (p *plant, runs func() map[string]int
 	}
 	out, err := p.supervisor(points).CombinedOutput()
 	if err == nil || !strings.Contains(err.Error(), syscall.SIGKILL.String()) {
-		t.Fatalf("the supervisor was not killed: %v: %s", err, out)
+		t.Fatalf("end of the supervisor: got %v, want %v: %s", err, syscall.SIGKILL, out)
 	}
 	return p, func() map[string]int {
 		mu.Lock()
@@ -129,10 +129,10 @@ func damaged(t *testing.T, points, name string, do func(path string) error) {
 	var again []string
 	for key, times := range runs() {
 		if times > 1 {
-			t.Errorf("call %s: got %d runs", key, times)
+			t.Errorf("call %s: got %d runs, want 1", key, times)
 		}
 		if !strings.Contains(rows, ","+key+",") {
-			t.Errorf("call %s ran but has no row in\n%s", key, rows)
+			t.Errorf("call %s, which ran: got no row, want one in\n%s", key, rows)
 		}
 		if !strings.HasSuffix(key, ".1") {
 			again = append(again, key)
@@ -144,7 +144,7 @@ func damaged(t *testing.T, points, name string, do func(path string) error) {
 	}
 	phase, err := state.Load(filepath.Join(p.Dir, ".abl/state.json"))
 	if err != nil || phase.Phase(1).Status != state.Passed {
-		t.Errorf("the phase stopped as %v, error %v", phase, err)
+		t.Errorf("state.json: got %v, error %v, want a passed phase", phase, err)
 	}
 }
 
@@ -167,11 +167,11 @@ func TestDamagedOutcomeIsSetAside(t *testing.T) {
 		}
 	})}
 	if r, err := phase.Play(t.Context()); err != nil || r.Status != state.Passed {
-		t.Fatalf("got status %s, error %v", r.Status, err)
+		t.Fatalf("the phase: got status %s, error %v, want %s", r.Status, err, state.Passed)
 	}
 	kept, err := os.ReadFile(filepath.Join(p.Dir, record+"outcome.json.damaged"))
 	if err != nil || string(kept) != `{"class": "do` {
-		t.Errorf("got renamed file %q, error %v", kept, err)
+		t.Errorf("outcome.json.damaged: got %q, error %v, want the damaged record", kept, err)
 	}
 	want := fmt.Sprintf("cannot read the record %q", filepath.Join(p.Dir, record+"outcome.json"))
 	if !slices.ContainsFunc(notes, func(n string) bool {
@@ -196,7 +196,8 @@ func TestCommittedFileIsLost(t *testing.T) {
 			if !booted {
 				out, err := p.supervisor("").CombinedOutput()
 				if err == nil || !strings.Contains(string(out), "the source was changed by hand") {
-					t.Errorf("got error %v: %s", err, out)
+					t.Errorf("the next run: got error %v, output %s, want an error with %q", err, out,
+						"the source was changed by hand")
 				}
 				return
 			}

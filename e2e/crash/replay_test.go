@@ -37,10 +37,10 @@ func TestKilledDuringAReplay(t *testing.T) {
 			s.runUntilKilled(point + "=kill")
 			out := s.finish()
 			if calls := s.Read(".abl/logs/tokens.csv"); strings.Count(calls, "p1-verify") != 1 {
-				t.Errorf("the Verifier was called again:\n%s", calls)
+				t.Errorf("the ledger: got\n%s\nwant one call of the Verifier", calls)
 			}
 			if !strings.Contains(out.Stdout, "replay: 1 of 1 tests are ok") {
-				t.Errorf("the tests were not replayed:\n%s", out.Stdout)
+				t.Errorf("the output: got\n%s\nwant a replay of 1 of 1 tests", out.Stdout)
 			}
 		})
 	}
@@ -79,7 +79,7 @@ func TestFlakyIsAFailure(t *testing.T) {
 	}
 	failed := s.Read(".abl/tests/failed_specs.md")
 	if !strings.Contains(failed, "1 of 2 runs gave: wrong") {
-		t.Errorf("got failed_specs.md\n%s", failed)
+		t.Errorf("failed_specs.md: got\n%s\nwant one of two runs as wrong", failed)
 	}
 	s.checkNothingLeft()
 }

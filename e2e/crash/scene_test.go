@@ -102,7 +102,7 @@ func (s *scene) runUntilKilled(points string) {
 	cmd := s.command(points, "phase", "1")
 	out, err := cmd.CombinedOutput()
 	if status, _ := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGKILL {
-		s.Fatalf("abl was not killed at %s: %v: %s", points, err, out)
+		s.Fatalf("end of abl with %s: got %v, want %v: %s", points, err, syscall.SIGKILL, out)
 	}
 }
 
@@ -118,10 +118,10 @@ func (s *scene) finish() lab.Result {
 func (s *scene) checkNothingLeft() {
 	s.Helper()
 	if left := s.Left(); left != "" {
-		s.Errorf("left on the engine: %s", left)
+		s.Errorf("left on the engine: got %s, want nothing", left)
 	}
 	if strings.Contains(s.Read(".abl/state.json"), `"lease"`) {
-		s.Error("the workspaces still have another owner")
+		s.Error("the lease in state.json: got one, want none")
 	}
 }
 

@@ -94,10 +94,10 @@ func (s *scene) checkStopped(r *running, sig syscall.Signal) {
 	s.checkNothingLeft()
 	last := events[len(events)-1]
 	if last.Kind != state.Outcome || last.Exit == nil || *last.Exit != codes[sig] {
-		s.Errorf("got last event %+v", last)
+		s.Errorf("last event: got %+v, want an outcome with exit code %d", last, codes[sig])
 	}
 	if !strings.Contains(r.err.String(), "run the same command again") {
-		s.Errorf("got stderr %q", r.err.String())
+		s.Errorf("stderr: got %q, want one with %q", r.err.String(), "run the same command again")
 	}
 }
 
@@ -107,7 +107,7 @@ func (s *scene) checkPassed() {
 	for dir, want := range map[string]string{"src": "right", ".abl/tests": "#!/bin/sh"} {
 		file := map[string]string{"src": "word.txt", ".abl/tests": "run.sh"}[dir]
 		if got := s.Git(dir, "show", "phase1/passed:"+file); !strings.HasPrefix(got, want) {
-			s.Errorf("got %s of the pass %q", file, got)
+			s.Errorf("%s of the pass: got %q, want it to begin with %q", file, got, want)
 		}
 		s.Git(dir, "fsck", "--strict")
 	}
@@ -116,7 +116,7 @@ func (s *scene) checkPassed() {
 		want += "\nphase1/build/step-2"
 	}
 	if attempt := regexp.MustCompile(`(?m)\.\d+$`); attempt.ReplaceAllString(log, "") != want {
-		s.Errorf("got commits %s", log)
+		s.Errorf("commits of src: got %q, want %q, with or without attempts", log, want)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestSecondInterrupt(t *testing.T) {
 	})
 	r.end(130)
 	if s.Left() == "" {
-		t.Error("abl cleaned up before it ended")
+		t.Error("left on the engine after the second signal: got nothing, want the call")
 	}
 	s.open("builder")
 	s.finish()
@@ -183,7 +183,7 @@ func TestInterruptedWithoutEngine(t *testing.T) {
 			s.release(point)
 			events := r.end(130)
 			if last := events[len(events)-1]; last.Kind != state.Outcome || *last.Exit != 130 {
-				t.Errorf("got last event %+v", last)
+				t.Errorf("last event: got %+v, want an outcome with exit code 130", last)
 			}
 			px.Accept()
 			s.finish()
@@ -224,6 +224,6 @@ func TestStoppedBeforeItAttaches(t *testing.T) {
 	s.checkPassed()
 	if rows := s.Read(".abl/logs/tokens.csv"); !strings.Contains(rows, ",interrupted\n") ||
 		strings.Contains(rows, ",lost\n") {
-		t.Errorf("got ledger\n%s", rows)
+		t.Errorf("the ledger: got\n%s\nwant an interrupted call and no lost one", rows)
 	}
 }

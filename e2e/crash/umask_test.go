@@ -29,7 +29,7 @@ func TestStrictUmask(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `umask 077; exec "$0" "$@"`}, abl.Args...)...)
 	cmd.Env, cmd.Dir = abl.Env, abl.Dir
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("abl with umask 077: got error %v, want none: %s", err, out)
 	}
 	s.checkNothingLeft()
 	s.checkPassed()

@@ -146,16 +146,17 @@ func TestBrokenDisks(t *testing.T) {
 				}
 				if after, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(after, before) || what != "the ledger" &&
 					len(after) != len(before) {
-					t.Errorf("the existing file has changed: %d bytes of %d, %v", len(after), len(before), err)
+					t.Errorf("the existing file: got %d bytes, error %v, want its %d bytes unchanged", len(after), err,
+						len(before))
 				}
 				if err := a.repair(dir); err != nil {
 					t.Fatal(err)
 				}
 				if err := w.write(dir, 2); err != nil {
-					t.Errorf("after the repair: %v", err)
+					t.Errorf("writing after the repair: got error %v, want none", err)
 				}
 				if after, err := os.ReadFile(path); err != nil || bytes.Equal(after, before) {
-					t.Errorf("got no new content: %v", err)
+					t.Errorf("the file after the repair: got %d bytes, error %v, want new content", len(after), err)
 				}
 			})
 		}

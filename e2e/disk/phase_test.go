@@ -44,7 +44,7 @@ func TestPhaseOnBrokenDisk(t *testing.T) {
 					t.Errorf("got error %v, want %v and the file", err, a.errno)
 				}
 				if _, err := state.Load(filepath.Join(dir, ".abl/state.json")); err != nil {
-					t.Errorf("got a damaged state: %v", err)
+					t.Errorf("state.json: got error %v, want a readable state", err)
 				}
 				<-ill // the run may have seen the disk before it was fully broken
 				if err := a.repair(dir); err != nil {
@@ -52,10 +52,11 @@ func TestPhaseOnBrokenDisk(t *testing.T) {
 				}
 				r, err := play.Phase{Root: dir, Engine: p.Engine}.Play(t.Context())
 				if err != nil || r.Status != state.Passed || r.Iteration != 2 {
-					t.Fatalf("after the repair: got status %s in iteration %d, error %v", r.Status, r.Iteration, err)
+					t.Fatalf("after the repair: got status %s in iteration %d, error %v, want %s in iteration 2",
+						r.Status, r.Iteration, err, state.Passed)
 				}
 				if left := p.Engine.Left(); len(left) > 0 {
-					t.Errorf("left on the engine: %v", left)
+					t.Errorf("left on the engine: got %v, want nothing", left)
 				}
 				wantOnce(t, dir)
 			})
@@ -79,11 +80,11 @@ func wantOnce(t *testing.T, dir string) {
 	for name, want := range map[string]string{"src": "builder 1\nbuilder 2\n", ".abl/tests": "verifier 1\nverifier 2\n"} {
 		log, err := os.ReadFile(filepath.Join(dir, name, "log.txt"))
 		if err != nil || string(log) != want {
-			t.Errorf("got work in %s: %q, error %v", name, log, err)
+			t.Errorf("work in %s: got %q, error %v, want %q", name, log, err, want)
 		}
 		git := exec.Command("git", "-C", filepath.Join(dir, name), "fsck", "--strict")
 		if out, err := git.CombinedOutput(); err != nil {
-			t.Errorf("got history of %s, error %v: %s", name, err, out)
+			t.Errorf("git fsck in %s: got error %v, want none: %s", name, err, out)
 		}
 	}
 }

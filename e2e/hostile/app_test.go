@@ -128,6 +128,6 @@ func checkRun(t *testing.T, what, want string, r lab.Result) {
 	case want == "no pass" && got == "pass", want != "no pass" && got != want:
 		t.Errorf("%s: got verdict %q, want %s (exit %d): %s", what, got, want, r.Code, r.Stderr)
 	case r.Code == 1 || r.Code == 2 || got != "pass" && r.Code == 0:
-		t.Errorf("%s: got exit code %d: %s", what, r.Code, r.Stderr)
+		t.Errorf("%s: got exit code %d, want one that fits the verdict %q: %s", what, r.Code, got, r.Stderr)
 	}
 }

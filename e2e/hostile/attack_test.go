@@ -131,7 +131,8 @@ func checkHeld(t *testing.T, a attack, by, printed string) {
 	text, code, tried := section(printed, a.id)
 	if !tried || code != "0" || !strings.Contains(text, "held: ") || strings.Contains(text, "HOLE") ||
 		strings.Contains(text, "ODD") {
-		t.Errorf("%s by the %s: %s (ran to its end: %v, exit code %s)\n%s", a.id, by, a.what, tried, code, text)
+		t.Errorf("%s by the %s, %s: got end %t, exit code %q, want true, 0 and \"held: \" without a hole:\n%s",
+			a.id, by, a.what, tried, code, text)
 	}
 }
 
@@ -183,7 +184,7 @@ func (s *scene) state() (state struct {
 }) {
 	s.Helper()
 	if err := json.Unmarshal([]byte(s.Read(".abl/state.json")), &state); err != nil {
-		s.Errorf("cannot read state.json: %v", err)
+		s.Errorf("state.json: got error %v, want valid JSON", err)
 	}
 	return state
 }

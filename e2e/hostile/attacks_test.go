@@ -32,33 +32,33 @@ func TestAttacksAreListed(t *testing.T) {
 	here, rest, _ := strings.Cut(string(data), "\n## Tested elsewhere\n")
 	elsewhere, not, ok := strings.Cut(rest, "\n## Not tested\n")
 	if !ok {
-		t.Fatalf("%s does not have its three parts", attacksDoc)
+		t.Fatalf("%s: got fewer than three parts, want three", attacksDoc)
 	}
 	listed := map[string]bool{}
 	for _, row := range rows(here) {
 		ids := idsOf(row[0])
 		if len(ids) == 0 || len(row) != 4 || strings.TrimSpace(row[3]) == "" {
-			t.Errorf("got a row without ids or without a control: %q", row)
+			t.Errorf("row of an attack: got %q, want four cells with ids and a control", row)
 		}
 		for _, id := range ids {
 			if listed[id] {
-				t.Errorf("%s is listed twice", id)
+				t.Errorf("rows of %s: got a second one, want one", id)
 			}
 			listed[id] = true
 		}
 	}
 	for _, m := range inTicks.FindAllStringSubmatch(here, -1) {
 		if strings.HasPrefix(m[1], "Test") && !tests[m[1]] {
-			t.Errorf("%s does not exist", m[1])
+			t.Errorf("tests of the page: got %s, want only tests that exist", m[1])
 		}
 	}
 	if want, got := keys(played), keys(listed); !slices.Equal(want, got) {
-		t.Errorf("the page lists %v\nthe tests run %v", got, want)
+		t.Errorf("attacks of the page: got %v\nwant those of the tests: %v", got, want)
 	}
 	for _, row := range append(rows(elsewhere), rows(not)...) {
 		for _, id := range idsOf(row[0]) {
 			if played[id] {
-				t.Errorf("a test runs %s, which the page lists as not tested", id)
+				t.Errorf("attack %s: got a test in this package, want none, as the page lists", id)
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func inSuite(t *testing.T) (ids, tests map[string]bool) {
 	t.Helper()
 	files, err := filepath.Glob("*_test.go")
 	if err != nil || len(files) < 5 {
-		t.Fatalf("got files %v, error %v", files, err)
+		t.Fatalf("test files: got %v, error %v, want 5 or more", files, err)
 	}
 	ids, tests = map[string]bool{}, map[string]bool{}
 	for _, file := range files {
@@ -151,7 +151,7 @@ func TestEveryFileIsUsed(t *testing.T) {
 		dir, name := filepath.Base(filepath.Dir(file)), filepath.Base(file)
 		id := strings.TrimSuffix(name, filepath.Ext(name))
 		if dir != "attacker" && !strings.Contains(text.String(), `"`+id+`"`) && !strings.Contains(text.String(), dir+"/"+name) {
-			t.Errorf("no test of this package uses %s", file)
+			t.Errorf("%s: got no test that uses it, want one", file)
 		}
 	}
 }

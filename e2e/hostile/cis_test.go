@@ -306,11 +306,11 @@ app:
 		}
 	}
 	for what := range failed {
-		t.Error(what)
+		t.Errorf("failed check: got %s, want none", what)
 	}
 	for _, kind := range []string{"role", "app", "holder", "listener", "gateway", services, "helper", "replay", "witness", "shell"} {
 		if kinds[kind] == 0 {
-			t.Errorf("got no container of kind %s, only %v", kind, kinds)
+			t.Errorf("containers of kind %s: got none, want one or more: %v", kind, kinds)
 		}
 	}
 	t.Logf("%d checks of %v", len(checks()), kinds)
@@ -334,7 +334,7 @@ func TestBenchmarkFailsForAPlainContainer(t *testing.T) {
 		case "5.9", "5.27", "5.3 holder": // they need two networks, the tag "latest", and a holder
 		default:
 			if c.holds(is) {
-				t.Errorf("%s (%s) passes for a container without any defence", c.id, c.what)
+				t.Errorf("%s (%s) for a container without defences: got a pass, want a failure", c.id, c.what)
 			}
 		}
 	}
@@ -388,12 +388,12 @@ func (s *scene) shells(t *testing.T) {
 			}
 		}()
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("abl shell %s: %v: %s", role, err, <-out)
+			t.Errorf("abl shell %s: got error %v, want none: %s", role, err, <-out)
 			continue
 		}
 		<-out
 	}
 	if left := s.Left(); left != "" {
-		t.Errorf("the shell left %s", left)
+		t.Errorf("left after abl shell: got %s, want nothing", left)
 	}
 }

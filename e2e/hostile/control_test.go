@@ -41,7 +41,7 @@ func TestControlOfReports(t *testing.T) {
 	}
 	select {
 	case got := <-read:
-		t.Errorf("the reader did not block: %q", got)
+		t.Errorf("the reader of the FIFO: got %q, want it to block", got)
 	default:
 	}
 	fmt.Fprint(w, "later")
@@ -72,7 +72,7 @@ func TestControlOfMounts(t *testing.T) {
 	}
 	info, err := os.Stat(filepath.Join(s.Dir, "src/s"))
 	if err != nil || info.Mode()&os.ModeSetuid == 0 || !strings.HasPrefix(ownerOf(info), "0:") {
-		t.Errorf("got no setuid shell of root: %v %v", info, err)
+		t.Errorf("src/s: got %v, error %v, want a setuid shell of root", info, err)
 	}
 	_ = os.Remove(filepath.Join(s.Dir, "src/s"))
 }
@@ -88,7 +88,7 @@ func TestControlOfHistories(t *testing.T) {
 		t.Helper()
 		_ = s.gitCommand("src", args...).Run()
 		if err := os.Remove(filepath.Join(s.Dir, "src", evidence)); err != nil {
-			t.Errorf("%s did not run: %v", what, err)
+			t.Errorf("evidence that %s ran: got error %v, want a file", what, err)
 		}
 	}
 	s.runWeakly(t, nil, lab.File(t, "controls/hook.sh"))
@@ -112,7 +112,7 @@ func TestControlOfSecrets(t *testing.T) {
 	s := newScene(t, usual)
 	out := s.runWeakly(t, []string{"-e", "GEMINI_API_KEY=" + s.canaries.Key}, "env; tr '\\0' '\\n' < /proc/1/environ")
 	if strings.Count(out, s.canaries.Key) < 2 {
-		t.Errorf("the key is not visible: %s", out)
+		t.Errorf("the key in the environment: got %s, want it twice", out)
 	}
 	id := docker(t, "create", "--label", "abl.project=test-hostile", "-e", "GEMINI_API_KEY="+s.canaries.Key,
 		s.toolsImage(), "true")
@@ -150,7 +150,7 @@ func TestControlOfTerminal(t *testing.T) {
 	for _, c := range steers {
 		if out := s.runWeakly(t, nil, "printf '%b' '"+octal(c.text)+"'; echo ."); oddAt(out) < 0 && c.id != "T04" &&
 			c.id != "T02-marks" {
-			t.Errorf("%s: got no control characters in %q", c.id, out)
+			t.Errorf("%s: got %q, want control characters", c.id, out)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func TestOracleFindsEachViolation(t *testing.T) {
 			}
 			giveToGuest(s)
 		}, nil, `got commit "mine"`},
-		{"a call without a row", put(".abl/logs/calls/p1-build-7.1/outcome.json", "{}"), nil, "is not in tokens.csv"},
+		{"a call without a row", put(".abl/logs/calls/p1-build-7.1/outcome.json", "{}"), nil, "got no row in tokens.csv"},
 		{"a formula in a cell", func() {
 			text := s.Read(".abl/logs/tokens.csv")
 			s.Write(".abl/logs/tokens.csv", strings.Replace(text, "scripted", "=1+1", 1))
@@ -229,13 +229,13 @@ func TestOracleFindsEachViolation(t *testing.T) {
 			s.Write(".abl/state.json", state)
 			giveToGuest(s)
 			if h.want == "" && saw != "" || !strings.Contains(saw, h.want) {
-				t.Errorf("the oracle reported %q, want %q", saw, h.want)
+				t.Errorf("report of the oracle: got %q, want %q", saw, h.want)
 			}
 		})
 	}
 	for _, text := range []string{"\x1b[2J", "\u202e", "\x00", "\u200b", "\xff"} {
 		if saw := s.asks(lab.Result{Stdout: text}); !strings.Contains(saw, "controls a terminal") {
-			t.Errorf("the oracle does not report %q", text)
+			t.Errorf("report of the oracle for %q: got %q, want %q", text, saw, "controls a terminal")
 		}
 	}
 }

@@ -40,16 +40,16 @@ func TestFullDisk(t *testing.T) {
 		t.Run(c.id, func(t *testing.T) {
 			s.checkOutput(r)
 			if r.Code <= 2 || !strings.Contains(r.Stderr, "abl: ") {
-				t.Errorf("got exit code %d: %s", r.Code, r.Stderr)
+				t.Errorf("abl phase: got exit code %d, want 3 or more and a message: %s", r.Code, r.Stderr)
 			}
 			s.state()
 			if s.Read(".abl/state.json") == "" || state == "" {
-				t.Error("state.json does not exist")
+				t.Error("state.json before and after the phase: got no content, want some")
 			}
 			t.Log(r.Code, r.Stderr)
 		})
 		if r := s.abl("clean"); r.Code != 0 {
-			t.Errorf("abl clean: got exit code %d: %s", r.Code, r.Stderr)
+			t.Errorf("abl clean: got exit code %d, want 0: %s", r.Code, r.Stderr)
 		}
 	}
 	s.recovers()

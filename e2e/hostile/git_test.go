@@ -57,7 +57,7 @@ func (s *scene) runUserGit(t *testing.T) {
 			s.git(dir, args...)
 		}
 		if _, err := os.Lstat(filepath.Join(s.Dir, dir, evidence)); err == nil {
-			t.Errorf("git ran the program that %s names", dir)
+			t.Errorf("programs that %s names for git: got a run of one, want none", dir)
 		}
 	}
 }

@@ -112,11 +112,11 @@ func playEndings(t *testing.T, timeout string, chosen func(ending) bool) {
 				t.Errorf("%s: got %s (%s), want %s (%s)", e.what, ends[i].Class, ends[i].Text, e.class, e.text)
 			}
 			if row := rows[ends[i].Call]; row["outcome"] != e.class || row["total"] != "" {
-				t.Errorf("%s: got row %v", e.what, row)
+				t.Errorf("%s: got row %v, want outcome %s without a total", e.what, row, e.class)
 			}
 			if kept, err := os.Stat(filepath.Join(s.Dir, ".abl/logs/calls", ends[i].Call, "stdout")); err != nil ||
 				kept.Size() > 1<<30 {
-				t.Errorf("%s: got stored output %v, error %v", e.what, kept, err)
+				t.Errorf("%s: got stored output %v, error %v, want at most %d bytes", e.what, kept, err, 1<<30)
 			}
 		})
 	}
@@ -193,22 +193,23 @@ func TestForgedFigures(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.id, func(t *testing.T) {
 			if n := len(of(all, state.Outcome)); n != 1 {
-				t.Errorf("%s: got %d outcomes", c.what, n)
+				t.Errorf("%s: got %d outcomes, want 1", c.what, n)
 			}
 			if len(all) > 500 {
-				t.Errorf("%s: got %d events", c.what, len(all))
+				t.Errorf("%s: got %d events, want at most 500", c.what, len(all))
 			}
 		})
 	}
 	for call, row := range s.ledger() {
 		for _, name := range []string{"input", "candidates", "cached", "total", "thoughts", "tool", "cost_usd"} {
 			if strings.ContainsAny(row[name], "-eENa{[") && row[name] != "unknown" {
-				t.Errorf("%s: got %s %q", call, name, row[name])
+				t.Errorf("%s: got %s %q, want a number, %q or nothing", call, name, row[name], "unknown")
 			}
 		}
 	}
 	if costs := s.abl("costs"); costs.Code != 0 || oddAt(costs.Stdout) >= 0 {
-		t.Errorf("abl costs: got exit code %d: %s%s", costs.Code, costs.Stdout, costs.Stderr)
+		t.Errorf("abl costs: got exit code %d, want 0 and no control characters: %s%s", costs.Code, costs.Stdout,
+			costs.Stderr)
 	}
 }
 
@@ -267,7 +268,7 @@ func TestDamagedStateAndLedger(t *testing.T) {
 			wants(t, "the error", r.Stderr, "state.json")
 			if after, err := os.Lstat(state); err != nil || after.Mode() != before.Mode() ||
 				after.Size() != before.Size() || after.ModTime() != before.ModTime() {
-				t.Errorf("%s: got file %v, error %v", c.what, after, err)
+				t.Errorf("%s: got file %v, error %v, want it unchanged: %v", c.what, after, err, before)
 			}
 		})
 	}
@@ -313,7 +314,7 @@ func (s *scene) damagedLedger(t *testing.T) {
 			}
 			r := s.abl("costs")
 			if r.Code != 0 {
-				t.Errorf("abl costs: got exit code %d: %s", r.Code, r.Stderr)
+				t.Errorf("abl costs: got exit code %d, want 0: %s", r.Code, r.Stderr)
 			}
 			s.checkOutput(r)
 		})

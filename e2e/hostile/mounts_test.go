@@ -117,7 +117,7 @@ func TestSetuidBitsAreCleared(t *testing.T) {
 		{id: "B10", by: "both", what: "permissions that lock abl out, or let everybody in"},
 	})
 	if _, err := os.Lstat(filepath.Join(s.Dir, "src/s")); err != nil {
-		t.Errorf("the file does not exist: %v", err)
+		t.Errorf("src/s: got error %v, want a file", err)
 	}
 	s.recovers()
 }

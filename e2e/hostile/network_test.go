@@ -95,7 +95,7 @@ func (h *host) container(t *testing.T, image string) (port string) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	t.Fatal("the other container does not respond")
+	t.Fatalf("the other container at port %s: got no response, want one", port)
 	return ""
 }
 
@@ -181,10 +181,10 @@ func TestNetworksHold(t *testing.T) {
 		what:  "every port but the app's, its broker's and the resolver's",
 	}))
 	if !s.Exists(".abl/logs/calls/p1-build-1.1/gateway.jsonl") {
-		t.Error("the Builder had no gateway, and so no network")
+		t.Error("log of the Builder's gateway: got no file, want one")
 	}
 	if n := h.datagrams.Load(); n != 0 {
-		t.Errorf("E05-udp: the host received %d datagrams, the last %v", n, h.lastGram.Load())
+		t.Errorf("E05-udp: datagrams to the host: got %d, want 0; the last is %v", n, h.lastGram.Load())
 	}
 }
 
@@ -209,7 +209,7 @@ app:
 	}
 	docker(t, "rm", "-f", id) // it sends to several addresses, and none of its datagrams may arrive later
 	if h.datagrams.Swap(0) == 0 {
-		t.Error("the service's image in a plain container sent no datagram")
+		t.Error("datagrams of the service's image in a plain container: got 0, want 1 or more")
 	}
 	attacks := networkAttacks(h)
 	s.script(builds(write("attack.sh", inOneScript(t, attacks))), verifies())
@@ -220,11 +220,11 @@ app:
 	}
 	t.Run("E10-service", func(t *testing.T) {
 		if s.Read(".abl/logs/calls/p1-verify-1.1/app/app.log") == "" {
-			t.Error("the app, whose database sends datagrams first, was not up")
+			t.Error("log of the app, whose database sends datagrams first: got no output, want some")
 		}
 	})
 	if n := h.datagrams.Load(); n != 0 {
-		t.Errorf("the host received %d datagrams, the last %v", n, h.lastGram.Load())
+		t.Errorf("datagrams to the host: got %d, want 0; the last is %v", n, h.lastGram.Load())
 	}
 }
 
@@ -245,7 +245,8 @@ func controlOfNetworks(t *testing.T, s *scene, h *host) {
 				most = 1
 			}
 			if err != nil || strings.Count(out, h.word) < most {
-				t.Errorf("the attack does not work from %s, so the tests of the defence prove nothing: %v: %s", kind, err, out)
+				t.Errorf("attack from %s without a defence: got error %v, want %d responses or more: %s",
+					kind, err, most, out)
 			}
 		})
 	}
@@ -255,7 +256,7 @@ func controlOfNetworks(t *testing.T, s *scene, h *host) {
 			h.datagrams.Store(0)
 			s.runWeakly(t, args, "./attacker shouts "+at)
 			if h.datagrams.Load() == 0 {
-				t.Errorf("got no datagram to %s from %s", what, kind)
+				t.Errorf("datagrams to %s from %s: got 0, want 1 or more", what, kind)
 			}
 		}
 	}

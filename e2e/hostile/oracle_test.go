@@ -32,7 +32,8 @@ func (s *scene) checkOutput(r lab.Result) {
 	s.Helper()
 	for name, text := range map[string]string{"stdout": r.Stdout, "stderr": r.Stderr} {
 		if at := oddAt(text); at >= 0 {
-			s.Errorf("abl's %s controls a terminal: %q", name, text[max(0, at-60):min(len(text), at+60)])
+			s.Errorf("abl's %s controls a terminal: got %q, want no control characters", name,
+				text[max(0, at-60):min(len(text), at+60)])
 		}
 		lacks(s, "abl's "+name, text, "panic:", "goroutine ", "internal error")
 	}
@@ -124,12 +125,12 @@ func (s *scene) checkOutside() {
 	now := outside(s)
 	for path, was := range s.outside {
 		if now[path] != was {
-			s.Errorf("%s: got %q, was %s", path, now[path], was)
+			s.Errorf("%s: got %q, want %q as before", path, now[path], was)
 		}
 	}
 	for path, is := range now {
 		if _, known := s.outside[path]; !known {
-			s.Errorf("got new file %s: %s", path, is)
+			s.Errorf("new file %s: got %s, want none", path, is)
 		}
 	}
 }
@@ -139,11 +140,11 @@ func (s *scene) checkOutside() {
 func (s *scene) checkNothingLeft() {
 	s.Helper()
 	if left := s.Left(); left != "" {
-		s.Errorf("left on the engine: %s", left)
+		s.Errorf("left on the engine: got %s, want nothing", left)
 	}
 	for _, b := range s.watcher.seen() {
 		for _, pid := range processesOf(b.ID) {
-			s.Errorf("process %s of the container %s still runs", pid, b.Name)
+			s.Errorf("container %s: got process %s, want none", b.Name, pid)
 		}
 	}
 	me := owner()
@@ -153,10 +154,10 @@ func (s *scene) checkNothingLeft() {
 			mode &^= fs.ModeSetgid // only sets the group of new files
 		}
 		if mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeDevice|fs.ModeCharDevice|fs.ModeSocket) != 0 || ownerOf(info) != me {
-			s.Errorf("got %s with mode %v and owner %s", path, mode, ownerOf(info))
+			s.Errorf("%s: got mode %v and owner %s, want no special mode and owner %s", path, mode, ownerOf(info), me)
 		}
 		if n, err := unix.Getxattr(filepath.Join(s.Dir, path), "security.capability", nil); err == nil && mode.IsRegular() {
-			s.Errorf("%s has capabilities (%d bytes)", path, n)
+			s.Errorf("%s: got capabilities of %d bytes, want none", path, n)
 		}
 		return nil
 	})
@@ -174,7 +175,7 @@ func (s *scene) checkRecords() {
 	s.state()
 	rows, err := csv.NewReader(strings.NewReader(s.Read(".abl/logs/tokens.csv"))).ReadAll()
 	if err != nil || len(rows) == 0 {
-		s.Errorf("tokens.csv: %v", err)
+		s.Errorf("tokens.csv: got %d rows, error %v, want 1 or more", len(rows), err)
 		return
 	}
 	at, counted := slices.Index(rows[0], "call_id"), map[string]bool{}
@@ -182,26 +183,26 @@ func (s *scene) checkRecords() {
 		counted[row[at]] = true
 		for _, cell := range row {
 			if cell != "" && strings.ContainsAny(cell[:1], "=+-@\t\r") {
-				s.Errorf("tokens.csv: got a formula in a cell: %q", cell)
+				s.Errorf("tokens.csv: got a formula in a cell: %q, want none", cell)
 			}
 		}
 	}
 	ended, _ := filepath.Glob(filepath.Join(s.Dir, ".abl/logs/calls/*/outcome.json"))
 	for _, path := range ended {
 		if call := filepath.Base(filepath.Dir(path)); !counted[call] {
-			s.Errorf("call %s is not in tokens.csv", call)
+			s.Errorf("call %s: got no row in tokens.csv, want one", call)
 		}
 	}
 	for _, dir := range []string{"src", ".abl/tests"} {
 		if out := s.git(dir, "fsck", "--strict"); strings.Contains(out, "error") || strings.Contains(out, "missing") {
-			s.Errorf("git fsck in %s: %s", dir, out)
+			s.Errorf("git fsck in %s: got %s, want no error", dir, out)
 		}
 		if _, err := os.Lstat(filepath.Join(s.Dir, dir, ".git/refs/heads")); err != nil {
 			continue
 		}
 		for _, got := range strings.Fields(s.git(dir, "log", "--all", "--format=%s")) {
 			if !subject.MatchString(got) {
-				s.Errorf("got commit %q in %s", got, dir)
+				s.Errorf("history of %s: got commit %q, want only commits of abl", dir, got)
 			}
 		}
 	}
@@ -212,7 +213,7 @@ func (s *scene) searchText(where, text string, needles []string) {
 	s.Helper()
 	for _, n := range needles {
 		if strings.Contains(text, n) {
-			s.Errorf("%s contains the canary %s", where, n)
+			s.Errorf("%s: got the canary %s, want none", where, n)
 		}
 	}
 }
@@ -230,7 +231,7 @@ func (s *scene) searchTree(dir string, forbidden func(path string) []string) {
 		}
 		defer f.Close()
 		for _, n := range search(s, &written{f: f}, forbidden(path)) {
-			s.Errorf("%s contains the canary %s", path, n)
+			s.Errorf("%s: got the canary %s, want none", path, n)
 		}
 		return nil
 	})
@@ -251,7 +252,7 @@ func (s *scene) searchObjects(dir string, forbidden []string) {
 		s.Fatal(err)
 	}
 	for _, n := range search(s, out, forbidden) {
-		s.Errorf("the history of %s contains the canary %s", dir, n)
+		s.Errorf("the history of %s: got the canary %s, want none", dir, n)
 	}
 	if err := cmd.Wait(); err != nil {
 		s.Errorf("cannot list the objects of %s: %v", dir, err)

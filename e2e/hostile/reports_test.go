@@ -246,7 +246,7 @@ func checkFenced(t *testing.T, prompt, text string) {
 	t.Helper()
 	before, after, found := strings.Cut(prompt, text)
 	if !found {
-		t.Fatalf("the prompt does not contain %q", text)
+		t.Fatalf("the prompt: got no %q, want a quotation with it", text)
 	}
 	open := strings.LastIndex(before, "[")
 	for open >= 0 && !hasMark(before[open:]) {
@@ -257,7 +257,7 @@ func checkFenced(t *testing.T, prompt, text string) {
 	}
 	mark := markIn(before[open:])
 	if !strings.Contains(after, mark) {
-		t.Errorf("got no second mark %q after the quotation:\n%s", mark, after)
+		t.Errorf("got no second mark %q after the quotation, want one:\n%s", mark, after)
 	}
 }
 

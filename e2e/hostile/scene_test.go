@@ -245,7 +245,7 @@ func (s *scene) abl(args ...string) lab.Result {
 	r := s.RunCmd(cmd)
 	// At the fork the value includes this process, so it is an upper bound.
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && usage.Maxrss<<10 > maxMemory {
-		s.Errorf("got a peak of %d MB", usage.Maxrss>>10)
+		s.Errorf("peak memory of abl: got %d MB, want at most %d MB", usage.Maxrss>>10, maxMemory>>20)
 	}
 	s.runs = append(s.runs, r)
 	if dir := os.Getenv("HOSTILE_KEEP"); dir != "" {

@@ -62,7 +62,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.bodies.Write(body)
 	p.mu.Unlock()
 	if got := r.Header.Get("X-Goog-Api-Key"); got != p.key {
-		p.t.Errorf("the provider received %s with the key %q", r.URL.Path, got)
+		p.t.Errorf("key of the request for %s: got %q, want the user's", r.URL.Path, got)
 	}
 	if strings.Contains(string(body), echo) {
 		w.Header().Set("X-Echo", p.key)
@@ -142,15 +142,16 @@ func TestSecretsHold(t *testing.T) {
 	})
 	t.Run("F11-gemini", func(t *testing.T) {
 		if len(bodies) == 0 || strings.Contains(bodies, order) {
-			t.Errorf("the model received the orders in a workspace's files (%d bytes in all)", len(bodies))
+			t.Errorf("requests to the model: got %d bytes, orders of a workspace's files %t, want some without orders",
+				len(bodies), strings.Contains(bodies, order))
 		}
 		if s.Exists("src/"+evidence) || s.Exists(".abl/tests/"+evidence) {
-			t.Error("a program ran that the files of a workspace name")
+			t.Error("programs that the files of a workspace name: got a run of one, want none")
 		}
 	})
 	for _, e := range of(events(t, r), state.CallEnd) {
 		if e.Class != "done" {
-			t.Errorf("got the end of a call %+v", e)
+			t.Errorf("end of a call: got %+v, want class done", e)
 		}
 	}
 }

@@ -77,19 +77,20 @@ func TestTerminalHolds(t *testing.T) {
 			for name, r := range runs {
 				if at := oddAt(r.Stdout + r.Stderr); at >= 0 {
 					text := r.Stdout + r.Stderr
-					t.Fatalf("%s: abl %s controls the terminal: %q", c.what, name, text[max(0, at-60):min(len(text), at+40)])
+					t.Fatalf("%s: output of abl %s: got %q, want no control characters", c.what, name,
+						text[max(0, at-60):min(len(text), at+40)])
 				}
 				for line := range strings.Lines(r.Stdout + r.Stderr) {
 					if strings.HasPrefix(line, "abl: phase 1 passed") || strings.HasPrefix(line, "abl: hint: curl") ||
 						strings.HasPrefix(strings.TrimSpace(line), "PASS") && name != "json" {
-						t.Errorf("%s: abl %s prints a line that is not its own: %q", c.what, name, line)
+						t.Errorf("%s: output of abl %s: got line %q, want only abl's own lines", c.what, name, line)
 					}
 				}
 			}
 		})
 	}
 	if n := len(of(events(t, runs["json"]), state.Outcome)); n != 1 {
-		t.Errorf("got %d outcomes", n)
+		t.Errorf("got %d outcomes, want 1", n)
 	}
 	s.onTerminal(t)
 }
@@ -128,11 +129,11 @@ func (s *scene) onTerminal(t *testing.T) {
 		}
 		text := strings.ReplaceAll(own.ReplaceAllString(shown.String(), ""), "\r", "")
 		if at := oddAt(text); at >= 0 || shown.Len() < 1000 {
-			t.Errorf("the terminal received %d bytes, among them %q",
+			t.Errorf("output on the terminal: got %d bytes with %q, want 1000 or more without control characters",
 				shown.Len(), text[max(0, at-60):min(len(text), max(0, at)+40)])
 		}
 		if !strings.Contains(shown.String(), "\x1b[") {
-			t.Errorf("abl did not recognize the terminal: %.300q", shown.String())
+			t.Errorf("output on the terminal: got %.300q, want one with escape sequences of abl", shown.String())
 		}
 	})
 }

@@ -120,7 +120,7 @@ func TestSearchFindsEveryEncoding(t *testing.T) {
 	for name, text := range hidden {
 		for _, at := range []int{0, 7, chunk - 5, chunk, 2*chunk - 1} {
 			if got := search(t, bytes.NewReader(append(make([]byte, at), text...)), forms); len(got) != 1 {
-				t.Errorf("%s at %d: got %v", name, at, got)
+				t.Errorf("%s at %d: got %v, want one needle", name, at, got)
 			}
 		}
 	}

@@ -73,7 +73,7 @@ func (r *runner) fill(text string) string {
 			}
 			in, ok := r.action.Inputs[rest]
 			if !ok {
-				r.Fatalf("action.yml has no input %q", rest)
+				r.Fatalf("action.yml: got no input %q, want one", rest)
 			}
 			return in.Default
 		case name == "github.action_path":
@@ -116,7 +116,7 @@ func (r *runner) play() (code int) {
 			continue
 		}
 		if s.Shell != "bash" {
-			r.Fatalf("%s: a step of a composite action names its shell, got %q", s.Name, s.Shell)
+			r.Fatalf("shell of the step %s: got %q, want bash", s.Name, s.Shell)
 		}
 		if c := r.run(s, fmt.Sprintf("%s/step%d", r.temp, i)); c != 0 && code == 0 {
 			code = c

@@ -70,7 +70,7 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 				t.Errorf("got verdicts %q, want %q", got, "fail pass")
 			}
 			if n := len(of(all, state.Action)); n < 20 {
-				t.Errorf("got %d actions", n)
+				t.Errorf("got %d actions, want 20 or more", n)
 			}
 			for _, e := range of(all, state.Note) {
 				lacks(t, "a note", e.Text, "the agent's text")
@@ -78,10 +78,10 @@ func TestAgentsPlayTheDemo(t *testing.T) {
 			demoLedger(t, ledgerRows(p), a, a)
 			checkPlanted(t, p, m)
 			if found := m.heard(hiring...); found != "" {
-				t.Errorf("the model has a tool to start other models: %s", found)
+				t.Errorf("tools that start other models: got %s, want none", found)
 			}
 			if m.heard(a.effort) == "" {
-				t.Errorf("no request has the Verifier's effort %s", a.effort)
+				t.Errorf("requests with the Verifier's effort %s: got none, want one or more", a.effort)
 			}
 			record := auditRecord(p, 1, 2)
 			checkNoDoubts(p, record)
@@ -109,12 +109,12 @@ func TestAgentsOfTwoFamilies(t *testing.T) {
 	}
 	for i, e := range of(all, state.CallStart) {
 		if want := []program{builder, verifier}[i%2]; e.Agent != want.name || e.Model != want.model {
-			t.Errorf("got start of call %d %+v", i+1, e)
+			t.Errorf("start of call %d: got %+v, want agent %s and model %s", i+1, e, want.name, want.model)
 		}
 	}
 	demoLedger(t, ledgerRows(p), builder, verifier)
 	if a, b := mb.asked.Load(), mv.asked.Load(); a == 0 || b == 0 {
-		t.Errorf("the Builder's model got %d requests, the Verifier's %d", a, b)
+		t.Errorf("requests to the models: got %d of the Builder and %d of the Verifier, want 1 or more of each", a, b)
 	}
 	builder.checkKeyHidden(t, p, r)
 	verifier.checkKeyHidden(t, p, r)
@@ -145,7 +145,8 @@ func TestAgentsCopilotByChat(t *testing.T) {
 			r := p.Must(c.exit, "phase", "1", "--agent", a.name)
 			if m.asked.Load() == 0 || c.exit != 0 &&
 				!strings.Contains(r.Stderr, "'max_tokens' is not supported with this model") {
-				t.Errorf("got %d requests: %s", m.asked.Load(), r.Stderr)
+				t.Errorf("got %d requests, want 1 or more and an error of the provider unless exit %d is 0: %s",
+					m.asked.Load(), c.exit, r.Stderr)
 			}
 			checkNothingLeft(p)
 		})
@@ -156,11 +157,11 @@ func TestAgentsCopilotByChat(t *testing.T) {
 func checkPlanted(t *testing.T, p *lab.Project, m *askedModel) {
 	t.Helper()
 	if found := m.heard(plantedWord); len(m.first) == 0 || found != "" {
-		t.Errorf("got planted text in %d requests: %s", len(m.first), found)
+		t.Errorf("planted text in %d requests: got %q, want none in one or more", len(m.first), found)
 	}
 	for _, trace := range []string{"src/hooked", "src/served", "src/notified"} {
 		if p.Exists(trace) {
-			t.Errorf("%s: a planted command ran", trace)
+			t.Errorf("%s: got a file of a planted command, want none", trace)
 		}
 	}
 }
@@ -180,7 +181,7 @@ func plant(p *lab.Project) {
 func demoLedger(t *testing.T, rows []map[string]string, builder, verifier program) {
 	t.Helper()
 	if len(rows) != 4 {
-		t.Fatalf("got %d rows in the ledger: %v", len(rows), rows)
+		t.Fatalf("got %d rows in the ledger, want 4: %v", len(rows), rows)
 	}
 	for i, want := range []map[string]string{
 		{"role": "builder", "step": "1", "input": "48210", "cached": "31400", "candidates": "5120", "total": "55160"},
@@ -199,7 +200,7 @@ func demoLedger(t *testing.T, rows []map[string]string, builder, verifier progra
 			}
 		}
 		if rows[i]["cost_usd"] == "0" {
-			t.Errorf("got row %d without a cost: %v", i+1, rows[i])
+			t.Errorf("row %d: got cost_usd 0, want a cost or none: %v", i+1, rows[i])
 		}
 	}
 }

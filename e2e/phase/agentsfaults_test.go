@@ -369,7 +369,7 @@ func TestFaultsPage(t *testing.T) {
 	before, rest, begins := strings.Cut(string(page), listBegin)
 	list, after, ends := strings.Cut(rest, listEnd)
 	if !begins || !ends {
-		t.Fatalf("%s: got no list between the lines %q and %q", faultsPage, listBegin, listEnd)
+		t.Fatalf("%s: got no list between the lines %q and %q, want one", faultsPage, listBegin, listEnd)
 	}
 	want := faultsList()
 	if *updatePage {

@@ -48,11 +48,12 @@ func TestAgentsGetTheFullPrompt(t *testing.T) {
 			prompt := promptOf(p, "p1-build-1.1")
 			refuses := strings.Contains(prompt, "in the body of a heredoc too")
 			if refuses != (name == "gemini") || refuses == p.Exists("src/quoted.txt") {
-				t.Errorf("the shell refuses a heredoc: got %t in the prompt, but file written: %t",
-					refuses, p.Exists("src/quoted.txt"))
+				t.Errorf("the shell refuses a heredoc: got %t in the prompt and file written %t, want %t and %t",
+					refuses, p.Exists("src/quoted.txt"), name == "gemini", name != "gemini")
 			}
 			if len(m.bodies) < 2 || len(prompt) < 200<<10 {
-				t.Fatalf("got %d requests and a prompt of %d bytes", len(m.bodies), len(prompt))
+				t.Fatalf("got %d requests and a prompt of %d bytes, want 2 or more and %d or more",
+					len(m.bodies), len(prompt), 200<<10)
 			}
 			for _, body := range m.bodies {
 				var request any
@@ -79,7 +80,7 @@ func TestPromptIsRefusedBeforeTheCall(t *testing.T) {
 		r := p.Must(2, "phase", "1", "--agent", a.name, how)
 		wants(t, how, r.Stderr, "the prompt is longer than the agent's program accepts", "gemini accepts at most 8388608")
 		if starts := of(events(t, r), state.CallStart); len(starts) > 0 || m.asked.Load() > 0 {
-			t.Errorf("%s: got %d requests, calls %+v", how, m.asked.Load(), starts)
+			t.Errorf("%s: got %d requests, calls %+v, want none", how, m.asked.Load(), starts)
 		}
 	}
 	checkNothingLeft(p)

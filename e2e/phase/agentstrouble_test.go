@@ -40,7 +40,7 @@ func TestAgentsMeetTrouble(t *testing.T) {
 			hiccups.Store(2)
 			p.Must(0, "phase", "1", "--agent", a.name)
 			if got := hiccups.Load(); got >= 0 {
-				t.Errorf("the model failed %d times, want 2", 2-got)
+				t.Errorf("failures of the model: got %d, want 2", 2-got)
 			}
 			rows := ledgerRows(p)
 			if got := len(rows); got != 3 {

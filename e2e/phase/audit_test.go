@@ -17,11 +17,12 @@ import (
 func checkNoDoubts(p *lab.Project, r audit.Record) {
 	p.Helper()
 	if len(r.Missing)+len(r.Notes) > 0 {
-		p.Errorf("got notes %q, missing %q", r.Notes, r.Missing)
+		p.Errorf("the record: got notes %q, missing %q, want none", r.Notes, r.Missing)
 	}
 	for _, c := range r.Contracts {
 		if c.Is != "verified" || c.Unread || c.Witness == "" {
-			p.Errorf("got %s as %s (%s), witnessed by %q (unread: %v)", c.ID, c.Is, c.Why, c.Witness, c.Unread)
+			p.Errorf("%s: got %s (%s), witness %q, unread %t, want verified and read by a witness", c.ID, c.Is, c.Why,
+				c.Witness, c.Unread)
 		}
 	}
 }
@@ -30,7 +31,7 @@ func checkNoDoubts(p *lab.Project, r audit.Record) {
 func checkStrength(p *lab.Project, r audit.Record) {
 	p.Helper()
 	if !strings.HasPrefix(r.Strength, "shown for ") {
-		p.Errorf("got strength %q", r.Strength)
+		p.Errorf("strength of the tests: got %q, want one that begins with %q", r.Strength, "shown for ")
 	}
 }
 
@@ -48,11 +49,11 @@ func auditRecord(p *lab.Project, phase, step int) audit.Record {
 		p.Fatal(err)
 	}
 	for _, wrong := range audittest.Violations(schema, []byte(p.Read(paths.Rel(audit.Path(paths, phase, step))))) {
-		p.Errorf("invalid record: %s", wrong)
+		p.Errorf("the record: got violation %s, want none", wrong)
 	}
 	same := func(path, want string) {
 		if sum := sha256.Sum256([]byte(p.Read(path))); hex.EncodeToString(sum[:]) != want {
-			p.Errorf("the hash of %s differs from the record", path)
+			p.Errorf("the hash of %s: got %x, want %s as in the record", path, sum, want)
 		}
 	}
 	for _, s := range r.Specs {
@@ -60,7 +61,7 @@ func auditRecord(p *lab.Project, phase, step int) audit.Record {
 	}
 	proven := func(of string, b *audit.Proof) {
 		if b == nil || b.Failed != "" || b.Held != b.Checks || b.Checks < 10 || !strings.HasPrefix(b.Image, "sha256:") {
-			p.Errorf("got proof of %s: %+v", of, b)
+			p.Errorf("proof of %s: got %+v, want one with 10 checks or more that all hold", of, b)
 			return
 		}
 		same(b.File.Path, b.File.SHA256)
@@ -101,10 +102,11 @@ func checkAudit(p *lab.Project, phase, step int) {
 	}
 	if c := r.Contracts[0]; r.Verdict != "pass" || r.Status != "passed" || r.Evidence != "required" ||
 		c.Result != "pass" || c.By != "replay" || c.Is != "verified" {
-		p.Errorf("got verdict %s, status %s, %+v", r.Verdict, r.Status, c)
+		p.Errorf("the record: got verdict %s, status %s, evidence %s, %+v, want a verified pass by replay", r.Verdict,
+			r.Status, r.Evidence, c)
 	}
 	if len(r.Calls) != 2 || r.Calls[1].Verdict != "pass" || filepath.Base(r.Calls[1].Report) == "." {
-		p.Errorf("got calls %+v", r.Calls)
+		p.Errorf("calls of the record: got %+v, want 2 and the second with a pass and a report", r.Calls)
 	}
 }
 
@@ -115,18 +117,19 @@ func checkRegressionAudit(p *lab.Project) {
 	broke, fixed := auditRecord(p, 2, 1), auditRecord(p, 2, 2)
 	if c := broke.Contracts[0]; broke.Verdict != "fail" || !broke.ByReplay || c.ID != "P1.C1" ||
 		c.Result != "fail" || c.By != "replay" || c.Observed != "nothing" {
-		p.Errorf("broken phase: got %s, %+v", broke.Verdict, c)
+		p.Errorf("broken phase: got %s, by replay %t, %+v, want P1.C1 failed by replay", broke.Verdict,
+			broke.ByReplay, c)
 	}
 	if c := broke.Contracts[1]; c.ID != "P2.C1" || c.Result != "unknown" {
-		p.Errorf("untested contracts: got %+v", c)
+		p.Errorf("untested contract: got %+v, want P2.C1 unknown", c)
 	}
 	if e := fixed.Earlier; fixed.Verdict != "pass" || len(e) != 1 || e[0].Suite != "phase1/passed" ||
 		e[0].Is != "verified" {
-		p.Errorf("fixed phase: got %s, %+v", fixed.Verdict, e)
+		p.Errorf("fixed phase: got %s, %+v, want a pass and only phase1/passed, verified", fixed.Verdict, e)
 	}
 	if run := fixed.Replays[0]; run.Name != "phase1-app-1" ||
 		run.Commit != p.Git(".abl/tests", "rev-parse", "phase1/passed") {
-		p.Errorf("first replay: got %+v", run)
+		p.Errorf("first replay: got %+v, want phase1-app-1 with the tests of phase1/passed", run)
 	}
 }
 

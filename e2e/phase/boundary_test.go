@@ -42,6 +42,6 @@ func checkNoNetwork(p *lab.Project) {
 		p.Errorf("the app's network and address: got %q, want none", got)
 	}
 	if out, err := exec.Command("docker", "network", "connect", "bridge", holder).CombinedOutput(); err == nil {
-		p.Errorf("the app got an address: %s", out)
+		p.Errorf("connecting the app's holder: got no error, want one: %s", out)
 	}
 }

@@ -29,14 +29,14 @@ func TestAblInAContainer(t *testing.T) {
 	}
 	code, said := inside("/elsewhere")
 	if code != 7 {
-		t.Errorf("at another path: got exit %d", code)
+		t.Errorf("at another path: got exit %d, want 7", code)
 	}
 	wants(t, "the error", said, "the engine does not see the project's files", "under the same path")
 	if code, said := inside(p.Dir); code != 0 {
-		t.Errorf("at the same path: got exit %d: %s", code, said)
+		t.Errorf("at the same path: got exit %d, want 0: %s", code, said)
 	}
 	if left, err := filepath.Glob(filepath.Join(p.Dir, ".abl", "nonce*")); err != nil || len(left) > 0 {
-		t.Errorf("got remains %v, error %v", left, err)
+		t.Errorf("files of the check: got %v, error %v, want none", left, err)
 	}
 	checkNothingLeft(p)
 }

@@ -49,7 +49,7 @@ func copyCase(t *testing.T, how string) {
 		t.Errorf("written.txt of the app in the source: got %v, want that it does not exist", err)
 	}
 	if kept, err := filepath.Glob(filepath.Join(p.Dir, ".abl/cache/deps/*/deps/d7/f7")); err != nil || len(kept) != 1 {
-		t.Errorf("the dependencies have %q, %v, want the file that the app deleted in its copy", kept, err)
+		t.Errorf("the dependencies: got %q, error %v, want the file that the app deleted in its copy", kept, err)
 	}
 	if got := p.Git("src", "status", "--porcelain"); got != "" {
 		t.Errorf("changes in src: got %s, want none", got)

@@ -41,7 +41,7 @@ func TestDemo(t *testing.T) {
 	}
 	for _, want := range []string{`"verdict":"fail"`, `"verdict":"pass"`, `"text":"phase 1: passed"`} {
 		if !strings.Contains(r.Stdout, want) {
-			t.Errorf("got no event %s", want)
+			t.Errorf("got no event with %s, want one", want)
 		}
 	}
 	all := events(t, r)
@@ -82,7 +82,7 @@ func TestDemo(t *testing.T) {
 		"Exchange that the witness recorded<", "{&#34;status&#34;:&#34;ok&#34;}",
 		`<span class="what path">store.mjs</span>`, "<ins>&#43;", "A restart loses the hits.", "Every check passed."} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page of phase 1 does not contain %s", want)
+			t.Errorf("the page of phase 1: got no %s, want one", want)
 		}
 	}
 	again := p.Must(0, "phase", "1")

@@ -58,7 +58,7 @@ func TestDocsGit(t *testing.T) {
 			"PATH="+bin+":"+filepath.Dir(at.Cmd().Path)+":"+os.Getenv("PATH"),
 			"GIT_AUTHOR_NAME=P", "GIT_AUTHOR_EMAIL=p@example.com", "GIT_COMMITTER_NAME=P", "GIT_COMMITTER_EMAIL=p@example.com")
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s\n%s", who, err, commands, out)
+			t.Fatalf("commands of %s: got error %v, want none\n%s\n%s", who, err, commands, out)
 		}
 	}
 	body, err := os.ReadFile(filepath.Join(bin, "gh.body"))

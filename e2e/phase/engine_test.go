@@ -142,7 +142,7 @@ func TestEngineCannotStop(t *testing.T) {
 	all := events(t, r)
 	ends := of(all, state.CallEnd)
 	if len(ends) == 0 || ends[0].Class != "timeout" {
-		t.Fatalf("calls ended as %+v, want a timeout", ends)
+		t.Fatalf("ends of calls: got %+v, want a timeout first", ends)
 	}
 	const cause = "did not receive an exit event"
 	wants(t, "the call's end", ends[0].Text, "call_timeout", cause, "abl killed its processes")

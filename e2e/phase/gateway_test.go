@@ -27,7 +27,8 @@ func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*h
 	var asked atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Goog-Api-Key") != key {
-			t.Errorf("got %s with the key %q", r.URL.Path, r.Header.Get("X-Goog-Api-Key"))
+			t.Errorf("key of the request for %s: got %q, want the project's", r.URL.Path,
+				r.Header.Get("X-Goog-Api-Key"))
 		}
 		asked.Add(1)
 		model.ServeHTTP(w, r)
@@ -35,7 +36,7 @@ func loopbackModel(t *testing.T, p *lab.Project, file, key string, start func(*h
 	start(s)
 	t.Cleanup(s.Close)
 	if _, at, _ := strings.Cut(s.URL, "://"); !strings.HasPrefix(at, "127.0.0.1:") {
-		t.Fatalf("got the model at %s", s.URL)
+		t.Fatalf("address of the model: got %s, want 127.0.0.1", s.URL)
 	}
 	if cert := s.Certificate(); cert != nil {
 		p.Write(".abl/ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})))
@@ -63,7 +64,7 @@ func until(p *lab.Project, file string) {
 	p.Helper()
 	for end := time.Now().Add(5 * time.Minute); !p.Exists(file); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.Fatalf("%s does not exist after 5 minutes", file)
+			p.Fatalf("%s: got no file in 5 minutes, want one", file)
 		}
 	}
 }

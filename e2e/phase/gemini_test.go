@@ -84,7 +84,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 	demoLedger(t, rows, gemini, gemini)
 	for i, row := range rows {
 		if row["session_id"] == "" {
-			t.Errorf("got row %d without a session: %v", i+1, row)
+			t.Errorf("row %d: got no session_id, want one: %v", i+1, row)
 		}
 	}
 	for _, dir := range []string{"src", ".abl/tests"} {

@@ -30,7 +30,7 @@ func meanwhile(p *lab.Project, role string, do func()) lab.Result {
 		}
 	}, "phase", "1")
 	if !met {
-		p.Fatalf("no agent reached its gate: %s%s", r.Stdout, r.Stderr)
+		p.Fatalf("gate of the %s: got no agent that reached it, want one: %s%s", role, r.Stdout, r.Stderr)
 	}
 	return r
 }
@@ -59,17 +59,17 @@ func TestHistoryMovesWhileTheBuilderWorks(t *testing.T) {
 		wants(t, "the output", r.Stderr, "refs/heads/trunk", was, mine, "p1-build-1.1 is saved",
 			".abl/logs/calls/p1-build-1.1/history.json")
 		if got := p.Git("src", "rev-parse", "HEAD"); got != mine {
-			t.Errorf("got HEAD %s", got)
+			t.Errorf("HEAD of src: got %s, want %s", got, mine)
 		}
 		if n := strings.Count(p.Read(".abl/logs/tokens.csv"), "p1-build-1.1"); n != 1 {
-			t.Errorf("got %d rows for the call", n)
+			t.Errorf("got %d rows for call p1-build-1.1, want 1", n)
 		}
 		r = p.Run("phase", "1")
 	}
 	p.Git("src", "update-ref", "refs/heads/trunk", was)
 	p.Must(0, "phase", "1")
 	if got := p.Git("src", "log", "--format=%s", "-2"); got != "phase1/build/step-1\na first file" {
-		t.Errorf("got history\n%s", got)
+		t.Errorf("last commits of src: got\n%s\nwant phase1/build/step-1 and a first file", got)
 	}
 	if got := calls(p); got != "p1-build-1.1 p1-verify-1.1" {
 		t.Errorf("got calls %s, want %q", got, "p1-build-1.1 p1-verify-1.1")
@@ -99,14 +99,14 @@ func TestGitChangesWhileTheVerifierWorks(t *testing.T) {
 	}
 	out := p.Must(0, "phase", "1", "--json").Stdout
 	if n := strings.Count(out, "these changed since the call before: config, hooks/post-commit"); n != 1 {
-		t.Errorf("the change of git's settings was reported %d times, want once:\n%s", n, out)
+		t.Errorf("reports of the change of git's settings: got %d, want 1:\n%s", n, out)
 	}
 	if got, want := calls(p), "p1-build-1.1 p1-build-2.1 p1-verify-1.1 p1-verify-2.1"; got != want {
 		t.Errorf("calls: got %s, want %s", got, want)
 	}
 	lacks(t, "the next run", p.Must(0, "phase", "1", "--json").Stdout, "these changed")
 	if p.Exists("hook-ran") {
-		t.Error("the hook ran")
+		t.Error("hook-ran: got a file of the hook, want none")
 	}
 	checkNothingLeft(p)
 }
@@ -129,7 +129,7 @@ func TestSourceReplacedWithALink(t *testing.T) {
 	}
 	wants(t, "the output", r.Stderr, `.abl/specs: it is a link, or not a directory`)
 	if got := calls(p); strings.Contains(got, "verify") && p.Read(".abl/logs/calls/p1-verify-1.1/started") != "" {
-		t.Errorf("got calls %s", got)
+		t.Errorf("got calls %s, want none of the Verifier", got)
 	}
 	lacks(t, "the containers", r.Stdout, "app_start")
 	if err := errors.Join(os.Remove(at(".abl/specs")), os.Rename(at("moved"), at(".abl/specs"))); err != nil {

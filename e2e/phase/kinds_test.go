@@ -162,7 +162,8 @@ func TestTCP(t *testing.T) {
 	wants(t, "the Verifier's call", printed(p, "p1-verify-1.1"), "at=tcp://app:4000\n")
 	r := auditRecord(p, 1, 1)
 	if c := r.Contracts[0]; c.Is != found.Verified || !c.Unread || len(c.Under) > 0 {
-		t.Errorf("got %s as %s: %s (ok under %v)", c.ID, c.Is, c.Why, c.Under)
+		t.Errorf("%s: got %s (%s), unread %t, ok under %v, want verified, unread and ok under none", c.ID, c.Is, c.Why,
+			c.Unread, c.Under)
 	}
 	wants(t, "the report", p.Must(0, "report", "1").Stdout, "only counted bytes", "not checkable by abl")
 	checkNothingLeft(p)

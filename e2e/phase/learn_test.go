@@ -41,7 +41,7 @@ func learn(p *lab.Project, code int, args ...string) learned {
 	r := p.Must(code, append([]string{"learn", "--json"}, args...)...)
 	var l learned
 	if err := json.Unmarshal([]byte(r.Stdout), &l); err != nil {
-		p.Fatalf("%v: %s", err, r.Stdout)
+		p.Fatalf("output of abl learn: got error %v, want valid JSON: %s", err, r.Stdout)
 	}
 	var state learner.State
 	if err := json.Unmarshal([]byte(p.Read(l.Project+"/.abl/learn.json")), &state); err != nil {

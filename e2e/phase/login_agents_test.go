@@ -103,7 +103,7 @@ func TestAgentsLogIn(t *testing.T) {
 			m := c.serve(t, p, ".abl/scenario.yaml", nil)
 			r := p.Must(0, "phase", "1", "--agent", c.program.name)
 			if m.asked.Load() == 0 {
-				t.Fatalf("the provider got no request: %s", r.Stderr)
+				t.Fatalf("requests to the provider: got none, want one or more: %s", r.Stderr)
 			}
 			c.sees(t, m)
 			rows := ledgerRows(p)
@@ -122,7 +122,7 @@ func TestAgentsLogIn(t *testing.T) {
 				}
 				for _, other := range one.Logins {
 					if other.KeyVar != c.keyVar && strings.Contains("\n"+box, "\n"+other.KeyVar+"=") {
-						t.Errorf("the container has %s in addition to %s", other.KeyVar, c.keyVar)
+						t.Errorf("key variables in the container: got %s, want only %s", other.KeyVar, c.keyVar)
 					}
 				}
 			}
@@ -141,13 +141,13 @@ func (c login) sees(t *testing.T, m *askedModel) {
 		}
 		for _, other := range []string{"Authorization", "X-Api-Key", "Api-Key"} {
 			if value := q.Header.Get(other); other != c.header && value != "" {
-				t.Errorf("the provider got %s, too", other)
+				t.Errorf("key headers of the request: got %s, want only %s", other, c.header)
 			}
 		}
 		if strings.Contains(c.settings, "X-Gateway-Key") {
 			if got := q.Header.Get("X-Gateway-Key") + " " +
 				q.URL.Query().Get("api-version"); got != "a-key-of-a-team-1234 2026-01-01" {
-				t.Errorf("got the fixed header and parameter %q", got)
+				t.Errorf("the fixed header and parameter: got %q, want those of the settings", got)
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func TestPrivateRegistryAndBuildKit(t *testing.T) {
 	p.Must(0, "phase", "1")
 	wants(t, "the Builder's container", printed(p, "p1-build-1.1"), "from the registry\nfor "+runtime.GOARCH+" ")
 	if served, denied := r.Served(); denied == 0 || !strings.Contains(strings.Join(served, " "), "team/db:1") {
-		t.Errorf("the registry served %q and denied %d requests, want team/db:1 and 1 or more", served, denied)
+		t.Errorf("the registry: got %q served and %d requests denied, want team/db:1 and 1 or more", served, denied)
 	}
 	checkNothingLeft(p)
 }

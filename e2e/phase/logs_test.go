@@ -34,7 +34,7 @@ func look(p *lab.Project, args ...string) *looking {
 func (l *looking) end(p *lab.Project) string {
 	p.Helper()
 	if err := l.cmd.Wait(); err != nil {
-		p.Fatalf("%v: %v: %s", l.cmd.Args[1:], err, l.out.String())
+		p.Fatalf("abl %v: got error %v, want none: %s", l.cmd.Args[1:], err, l.out.String())
 	}
 	return l.out.String()
 }
@@ -67,13 +67,13 @@ func TestOtherCommandsFollowAPhase(t *testing.T) {
 	} {
 		next := strings.Index(all[at+1:], want)
 		if next < 0 {
-			t.Fatalf("abl logs -f does not show %q after position %d:\n%s", want, at, all)
+			t.Fatalf("abl logs -f: got no %q after position %d, want one:\n%s", want, at, all)
 		}
 		at += 1 + next
 	}
 	of := builder.end(p)
 	if strings.Count(of, "── builder, phase 1, iteration") != 2 || strings.Contains(of, "verifier") {
-		t.Errorf("got output of abl logs builder -f\n%s", of)
+		t.Errorf("abl logs builder -f: got\n%s\nwant two iterations of the Builder only", of)
 	}
 	checkStatusWatch(t, status.end(p))
 	screen := onTerminal(p, 0, "status", "--watch")
@@ -95,16 +95,16 @@ func checkStatusWatch(t *testing.T, shown string) {
 	for line := range strings.Lines(shown) {
 		last.Phases = nil
 		if err := json.Unmarshal([]byte(line), &last); err != nil || len(last.Phases) != 1 {
-			t.Fatalf("invalid JSON: %v: %s", err, line)
+			t.Fatalf("line of abl status: got %d phases, error %v, want 1 phase: %s", len(last.Phases), err, line)
 		}
 		if now := last.Phases[0].Now; now != nil && now.Role != "" {
 			roles = append(roles, now.Role+" "+now.Call)
 		}
 	}
 	if len(roles) == 0 || roles[0] != "builder p1-build-1.1" {
-		t.Errorf("got running roles %q in\n%s", roles, shown)
+		t.Errorf("running roles: got %q, want builder p1-build-1.1 first in\n%s", roles, shown)
 	}
 	if end := last.Phases[0]; end.Status != "passed" || end.Now != nil || end.Tokens == nil || end.Tokens.Missing != 4 {
-		t.Errorf("got end %+v in\n%s", end, shown)
+		t.Errorf("last status: got %+v, want passed with 4 missing counts in\n%s", end, shown)
 	}
 }

@@ -37,7 +37,7 @@ func spentBy(p *lab.Project) (sum float64) {
 	for _, row := range ledgerRows(p) {
 		usd, err := strconv.ParseFloat(row["cost_usd"], 64)
 		if err != nil {
-			p.Errorf("got a row with cost %q: %v", row["cost_usd"], row)
+			p.Errorf("cost_usd: got %q, want a number: %v", row["cost_usd"], row)
 		}
 		sum += usd
 	}
@@ -188,18 +188,18 @@ func TestFloodedGatewayCountsEveryToken(t *testing.T) {
 	wants(t, "the error", r.Stderr, "the budget of this phase is reached", "of 350000")
 	rows := ledgerRows(p)
 	if len(rows) != 2 || rows[0]["source"] != "gateway" || rows[0]["total"] != "300000" || rows[0]["outcome"] != "done" {
-		t.Errorf("got ledger %v", rows)
+		t.Errorf("the ledger: got %v, want 2 rows and the first with 300000 tokens by the gateway", rows)
 	}
 	unlogged := 0
 	for line := range strings.Lines(p.Read(".abl/logs/calls/p1-build-1.1/gateway.jsonl")) {
 		var e gateway.Entry
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("%q: %v", line, err)
+			t.Fatalf("line of gateway.jsonl: got %q, error %v, want valid JSON", line, err)
 		}
 		unlogged += int(e.Unlogged)
 	}
 	if unlogged < 59_000 {
-		t.Errorf("got only %d requests without a separate log line: not a flood", unlogged)
+		t.Errorf("requests without a separate log line: got %d, want 59000 or more", unlogged)
 	}
 	checkNothingLeft(p)
 }

@@ -75,13 +75,13 @@ func TestMoveIn(t *testing.T) {
 	wants(t, "the phase", r.Stdout+r.Stderr, "the Builder works on a clone of main at "+before[:12], "on branch abl/phase1", "abl does not run its hooks (hooks/pre-commit)")
 	const work = ".abl/work/src"
 	if got := p.Git(work, "rev-parse", "abl/phase1^"); got != before {
-		t.Errorf("the first commit is based on %s, want the user's %s", got, before)
+		t.Errorf("parent of the first commit: got %s, want the user's %s", got, before)
 	}
 	r = p.Must(0, "publish")
 	wants(t, "publish", r.Stdout+r.Stderr, "refs/heads/abl/phase1 is at ", "refs/abl/tests is at ",
 		"refs/abl/state is at ", "git push --atomic origin abl/phase1 'refs/abl/*'")
 	if got := p.Git("", "diff", "--name-only", "main...abl/phase1"); got != "lib/word.mjs" {
-		t.Errorf("the Builder changed %q, want only lib/word.mjs", got)
+		t.Errorf("files that the Builder changed: got %q, want lib/word.mjs", got)
 	}
 	if p.Git("", "rev-parse", "HEAD") != before || p.Git("", "branch", "--show-current") != "main" ||
 		p.Git("", "status", "--porcelain") != tree || p.Git("", "fsck", "--strict") != "" {
@@ -103,7 +103,7 @@ func TestMoveIn(t *testing.T) {
 	diff := p.Must(0, "open", "1", "--diff").Stdout
 	if want := "diff a/lib/word.mjs b/lib/word.mjs\n--- a/lib/word.mjs\n+++ b/lib/word.mjs\n@@ -1,1 +1,1 @@\n-" +
 		longLine + "export const word = 'hello';\n+" + longLine + "export const word = 'ok';\n"; diff != want {
-		t.Errorf("the phase changed\n%swant\n%s", diff, want)
+		t.Errorf("the change of phase 1: got\n%swant\n%s", diff, want)
 	}
 
 	origin := filepath.Join(t.TempDir(), "origin.git")
@@ -140,7 +140,7 @@ func TestMoveIn(t *testing.T) {
 	}
 	if diff := q.Must(0, "open", "--diff").Stdout; !strings.HasPrefix(diff, "diff /dev/null b/more.txt\n") ||
 		strings.Count(diff, "diff ") != 1 {
-		t.Errorf("phase 2 changed\n%s\nwant only more.txt", diff)
+		t.Errorf("the change of phase 2: got\n%s\nwant only more.txt", diff)
 	}
 	q.Must(0, "publish")
 	q.Git("", "push", "-q", "origin", "main", "abl/phase1", "abl/phase2", "refs/abl/*")
@@ -299,7 +299,7 @@ func checkOpen(p *lab.Project, phase, want string) {
 	if lab.Remote() {
 		wants(p, "abl open", lines, "the engine is on another machine", "ssh -L "+port+":127.0.0.1:"+port)
 	} else if err != nil {
-		p.Errorf("%v\n%s", err, lines)
+		p.Errorf("request to the opened app: got error %v, want none\n%s", err, lines)
 	} else {
 		text, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
@@ -310,7 +310,7 @@ func checkOpen(p *lab.Project, phase, want string) {
 	_ = cmd.Process.Signal(os.Interrupt)
 	_, _ = io.Copy(io.Discard, said)
 	if err := cmd.Wait(); err != nil {
-		p.Errorf("abl open: %v\n%s", err, lines)
+		p.Errorf("abl open: got error %v, want none\n%s", err, lines)
 	}
 	checkNothingLeft(p)
 }

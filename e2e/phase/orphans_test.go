@@ -66,7 +66,7 @@ func TestCleanRemovesOrphans(t *testing.T) {
 		}
 	}
 	if len(left) == 0 {
-		t.Error("the killed abl left nothing, want its containers")
+		t.Error("left by the killed abl: got nothing, want its containers")
 	}
 
 	old, image := time.Now().Add(-8*24*time.Hour), toolsImage(p)
@@ -125,7 +125,7 @@ func TestCleanRemovesOrphans(t *testing.T) {
 			kind, name := words[len(words)-2], words[len(words)-1]
 			is := exec.Command("docker", kind, "inspect", name).Run() == nil
 			if is != names.want || strings.Contains(r.Stdout, "removed "+name+"\n") == names.want {
-				t.Errorf("%s: exists %t, want %t; abl clean printed\n%s", said, is, names.want, r.Stdout)
+				t.Errorf("%s: got exists %t, want %t; abl clean printed\n%s", said, is, names.want, r.Stdout)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func TestEarlierProjectOfTheDirectory(t *testing.T) {
 		id, names = p.ID(), labelsOf(p)
 		p.Git(".", "clean", "-q", "-ffdx")
 		if id == "" || len(names) == 0 || p.ID() != "" {
-			t.Fatalf("project %q left %v and has the id %q after git clean", id, names, p.ID())
+			t.Fatalf("project %q: got objects %v and id %q after git clean, want objects and no id", id, names, p.ID())
 		}
 		return id, names
 	}
@@ -167,7 +167,7 @@ func TestEarlierProjectOfTheDirectory(t *testing.T) {
 		row := regexp.MustCompile(`(?m)^` + id + ` +\d+[sm] .*:` + regexp.QuoteMeta(real) +
 			` \(its .abl/state.json is gone\)$`)
 		if !row.MatchString(list) {
-			t.Errorf("abl clean --all lists\n%s\nwant a line that matches %s", list, row)
+			t.Errorf("abl clean --all: got\n%s\nwant a line that matches %s", list, row)
 		}
 		if args[0] == "phase" {
 			script(p, builds(write("server.mjs", server)), verifies())
@@ -175,11 +175,11 @@ func TestEarlierProjectOfTheDirectory(t *testing.T) {
 		r := p.Must(0, args...)
 		for name := range names {
 			if said := r.Stdout + r.Stderr; !strings.Contains(said, strings.TrimPrefix(name, "/")) {
-				t.Errorf("abl %s does not name %s:\n%s", args[0], name, said)
+				t.Errorf("abl %s: got no %s in its output, want it:\n%s", args[0], name, said)
 			}
 		}
 		if left := still(id); left != "" {
-			t.Errorf("after abl %s project %s still has %s", args[0], id, left)
+			t.Errorf("objects of project %s after abl %s: got %s, want none", id, args[0], left)
 		}
 	}
 }

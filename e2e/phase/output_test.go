@@ -35,7 +35,7 @@ func TestLargeOutput(t *testing.T) {
 		t.Fatalf("got exit %d, want 0: %s", cmd.ProcessState.ExitCode(), out.String())
 	}
 	if peak > memory {
-		t.Errorf("got a peak of %d MB", peak>>20)
+		t.Errorf("peak memory of abl: got %d MB, want at most %d MB", peak>>20, memory>>20)
 	}
 	log := said(p, "p1-build-1.1")
 	lines, bytes := 0, 0
@@ -44,7 +44,7 @@ func TestLargeOutput(t *testing.T) {
 			lines++
 			bytes += len(line)
 			if want := fmt.Sprintf("line %012d ", lines); !strings.Contains(line[:60], want) {
-				t.Fatalf("got line %d as %.60s", lines, line)
+				t.Fatalf("line %d: got %.60s, want %q", lines, line, want)
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func TestLargeOutput(t *testing.T) {
 		t.Errorf("the line without an end: got %d bytes, want %d", n, int(noEnd))
 	}
 	if all := events(t, lab.Result{Stdout: out.String()}); len(all) > 200 {
-		t.Errorf("got %d events", len(all))
+		t.Errorf("got %d events, want at most 200", len(all))
 	}
 	wants(t, "abl config", p.Must(0, "config").Stdout, "limits.output                 1g ")
 	t.Logf("peak memory of abl: %.1f MB", float64(peak)/(1<<20))
@@ -100,20 +100,20 @@ func TestOutputLimit(t *testing.T) {
 	r := p.Must(5, "phase", "1", "--json")
 	ends := of(events(t, r), state.CallEnd)
 	if len(ends) != 2 {
-		t.Errorf("got %d ended calls", len(ends))
+		t.Errorf("got %d ended calls, want 2", len(ends))
 	}
 	for _, e := range ends {
 		if e.Class != "flood" || !strings.Contains(e.Text, "limits.output") {
-			t.Errorf("got call end %+v", e)
+			t.Errorf("end of a call: got %+v, want class flood with limits.output", e)
 		}
 	}
 	wants(t, "the error", r.Stderr, "limits.output")
 	if got := p.Must(0, "config").Stdout; !strings.Contains(got, "1m") {
-		t.Errorf("got output of abl config %s", got)
+		t.Errorf("output of abl config: got %s, want one with 1m", got)
 	}
 	for _, row := range ledgerRows(p) {
 		if row["outcome"] != "flood" {
-			t.Errorf("got ledger row %v", row)
+			t.Errorf("row of the ledger: got %v, want outcome flood", row)
 		}
 	}
 	checkNothingLeft(p)

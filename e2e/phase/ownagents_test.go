@@ -31,7 +31,7 @@ func TestAgentsByRecipe(t *testing.T) {
 			recipe := lab.File(t, name+".yaml")
 			page, err := os.ReadFile("../../docs/agents.md")
 			if err != nil || !strings.Contains(string(page), "```yaml\n"+recipe+"```\n") {
-				t.Errorf("docs/agents.md does not contain the recipe %s, error %v", name, err)
+				t.Errorf("docs/agents.md: got no recipe %s, error %v, want one", name, err)
 			}
 			address := strings.TrimPrefix(p.Env[len(p.Env)-1], "=")
 			conf, rest, _ := strings.Cut(p.Read(".abl/config.yaml"), "agents:\n")
@@ -86,7 +86,7 @@ func TestAgentsByAPI(t *testing.T) {
 			a.serve(t, p, ".abl/scenario.yaml", nil)
 			page, err := os.ReadFile("../../docs/agents.md")
 			if row := "| `" + c.api + "` | `" + c.npm + "` | `" + c.address + "` |"; err != nil || !strings.Contains(string(page), row) {
-				t.Errorf("docs/agents.md lacks the row %s: %v", row, err)
+				t.Errorf("docs/agents.md: got no row %s, error %v, want one", row, err)
 			}
 			recipe := strings.NewReplacer(
 				"https://openrouter.ai/api/v1", strings.TrimPrefix(p.Env[len(p.Env)-1], "="), "openai-chat", c.api,
@@ -99,11 +99,11 @@ func TestAgentsByAPI(t *testing.T) {
 			for _, row := range ledgerRows(p) {
 				counted[row["role"]] = counted[row["role"]] || row["source"] == "gateway"
 				if row["outcome"] != "done" {
-					t.Errorf("got the row %v", row)
+					t.Errorf("row of the ledger: got %v, want outcome done", row)
 				}
 			}
 			if !counted["builder"] || !counted["verifier"] {
-				t.Errorf("the gateway counted tokens of %v, want both roles", counted)
+				t.Errorf("roles with tokens by the gateway: got %v, want both", counted)
 			}
 			lacks(t, "the container's environment", p.Read("src/env.txt"), a.key())
 			a.checkKeyHidden(t, p, r)

@@ -88,7 +88,7 @@ func TestUserWithoutRoot(t *testing.T) {
 	publicBin(t, cmd, p)
 	as(t, cmd, guest)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("abl as another user: %v: %s", err, out)
+		t.Fatalf("abl as another user: got error %v, want none: %s", err, out)
 	}
 	wants(t, "the Builder's user", printed(p, "p1-build-1.1"), "47111\n47111\n")
 	if got := owners(t, p.Dir); got != "47111:47111 at " {

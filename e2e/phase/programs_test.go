@@ -133,7 +133,8 @@ func (a program) answers(t *testing.T, p *lab.Project, model http.Handler) *aske
 	m := &askedModel{log: &bytes.Buffer{}}
 	s := lab.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.TrimPrefix(r.Header.Get(a.header), "Bearer ") != a.key() {
-			t.Errorf("got %s with %s %q", r.URL.Path, a.header, r.Header.Get(a.header))
+			t.Errorf("%s of the request for %s: got %q, want the program's key", a.header, r.URL.Path,
+				r.Header.Get(a.header))
 		}
 		m.asked.Add(1)
 		body, _ := io.ReadAll(r.Body)

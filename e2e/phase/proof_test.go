@@ -26,7 +26,7 @@ type proofOf struct {
 func readProof(p *lab.Project, name string) (b proofOf) {
 	p.Helper()
 	if err := json.Unmarshal([]byte(p.Read(filepath.Join(".abl/logs/calls", name, "boundary.json"))), &b); err != nil {
-		p.Fatalf("%s: %v", name, err)
+		p.Fatalf("boundary.json of %s: got error %v, want valid JSON", name, err)
 	}
 	return b
 }
@@ -92,10 +92,10 @@ func TestWidenedNetworkIsFound(t *testing.T) {
 		}
 	}, "phase", "1")
 	if r.Code != 8 || !strings.Contains(r.Stderr, "call p1-build-2.1: the boundary is not proven: holder's networks is") {
-		t.Errorf("got exit %d: %s", r.Code, r.Stderr)
+		t.Errorf("got exit %d, want 8 because of the holder's networks: %s", r.Code, r.Stderr)
 	}
 	if b := readProof(p, "p1-build-2.1"); b.Failed == "" || len(b.Inside) > 0 {
-		t.Errorf("got stored proof %+v", b)
+		t.Errorf("stored proof: got %+v, want one that failed before the checks inside", b)
 	}
 	if text := p.Read(".abl/logs/calls/p1-build-2.1/stdout"); text != "" {
 		t.Errorf("the agent ran: got output %s, want none", text)
@@ -103,7 +103,7 @@ func TestWidenedNetworkIsFound(t *testing.T) {
 	checkNothingLeft(p)
 	p.Must(0, "phase", "1")
 	if b := readProof(p, "p1-build-2.1"); b.Failed != "" {
-		t.Errorf("got stored proof %+v", b)
+		t.Errorf("stored proof of the next run: got %+v, want one that did not fail", b)
 	}
 	checkNothingLeft(p)
 }
@@ -120,13 +120,13 @@ func TestEngineByTCP(t *testing.T) {
 		switch e.Kind {
 		case state.PhaseStart, state.CallStart, state.Outcome:
 			if !e.Weak {
-				t.Errorf("got an event without the label: %+v", e)
+				t.Errorf("got an event without the label of a weak network: %+v, want the label", e)
 			}
 		}
 	}
 	for _, name := range []string{"p1-build-1.1", "p1-verify-1.1", "p1-verify-1.1/app"} {
 		if b := readProof(p, name); b.Weak != "" || b.Failed != "" || b.Inside.Err() != nil {
-			t.Errorf("got proof of %s: %+v", name, b)
+			t.Errorf("proof of %s: got %+v, want one without a failure or a weak network", name, b)
 		}
 	}
 	if c, ok := readProof(p, "p1-verify-1.1").Inside.Get("datagrams that arrived"); !ok || c.Got != "0" {

@@ -77,7 +77,7 @@ func TestCompanyProxy(t *testing.T) {
 			wants(t, "the tunnels", proxy.Tunnels(), "provider.example:443", "registry.example:443")
 			wants(t, "the Builder", p.Read(".abl/logs/calls/p1-build-1.1/stdout")+p.Read(".abl/logs/calls/p1-build-1.1/stderr"), "200\n", "a package from registry.example")
 			if row := ledgerRows(p)[0]; row["total"] != "9" || row["source"] != "gateway" {
-				t.Errorf("the ledger has %s tokens by %s, want 9 by the gateway", row["total"], row["source"])
+				t.Errorf("tokens of the ledger: got %s by %s, want 9 by the gateway", row["total"], row["source"])
 			}
 			lacks(t, "abl's output and files", r.Stdout+r.Stderr+p.Read(".abl/logs/calls/p1-build-1.1/gateway.jsonl")+
 				p.Read(".abl/logs/calls/p1-build-1.1/intent.json"), "pass-word")
@@ -108,7 +108,7 @@ func TestNoRouteToTheProvider(t *testing.T) {
 			r := p.Must(75, "phase", "1")
 			wants(t, "standard error", r.Stderr, "no request of this run reached the provider", c.says, "network.proxy")
 			if r.Took > time.Minute {
-				t.Errorf("got a duration of %s", r.Took)
+				t.Errorf("duration of abl: got %s, want at most %s", r.Took, time.Minute)
 			}
 			wants(t, "the outcome", p.Read(".abl/logs/calls/p1-build-1.1/outcome.json"), `"class": "network"`)
 			checkNothingLeft(p)

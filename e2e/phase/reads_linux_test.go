@@ -31,7 +31,7 @@ func bytesRead(p *lab.Project, args ...string) (n int64) {
 		p.Error(err)
 	}
 	if err := cmd.Wait(); err != nil {
-		p.Fatalf("abl %q: %v\n%s", args, err, out)
+		p.Fatalf("abl %q: got error %v, want none\n%s", args, err, out)
 	}
 	return n
 }
@@ -62,7 +62,7 @@ func TestReadsOfALargeSource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := bytesRead(p, c.args...); got > c.most {
-				t.Errorf("abl read %d bytes of a source of %d, want at most %d", got, files*size, c.most)
+				t.Errorf("bytes that abl read with a source of %d: got %d, want at most %d", files*size, got, c.most)
 			}
 		})
 	}

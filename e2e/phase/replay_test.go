@@ -127,7 +127,7 @@ func TestFalseClaimsDoNotPass(t *testing.T) {
 	r := p.Must(4, "phase", "1", "--json")
 	happened := events(t, r)
 	if got := called(happened); got != keys {
-		t.Fatalf("calls\n%s, want\n%s", got, keys)
+		t.Fatalf("calls: got\n%s, want\n%s", got, keys)
 	}
 	for i, c := range all {
 		t.Run(fmt.Sprintf("%s-%s", key(i)[len("p1-verify-"):], c.name), func(t *testing.T) {

@@ -139,7 +139,7 @@ func said(p *lab.Project, key string) string {
 	p.Helper()
 	text := p.Read(".abl/logs/calls/" + key + "/stdout")
 	if text == "" {
-		p.Fatalf("got no output of call %s", key)
+		p.Fatalf("got no output of call %s, want some", key)
 	}
 	return text
 }
@@ -193,7 +193,7 @@ func follow(t testing.TB, from io.Reader, see func(state.Event)) {
 	for lines.Scan() {
 		var e state.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			t.Fatalf("not an event: %v: %s", err, lines.Text())
+			t.Fatalf("line of the output: got error %v, want an event: %s", err, lines.Text())
 		}
 		see(e)
 	}

@@ -125,7 +125,7 @@ func recipe(p *lab.Project, title string) (settings string) {
 		}
 	}
 	if !found || settings == "" {
-		p.Fatalf("docs/services.md has no recipe for %s", title)
+		p.Fatalf("docs/services.md: got no recipe for %s, want one", title)
 	}
 	return settings
 }

@@ -44,15 +44,15 @@ func TestSoakPhases(t *testing.T) {
 	}
 	const slack = 24 << 10 // KiB of variation by the garbage collector
 	if then == 0 || at > then+slack {
-		t.Errorf("abl's memory grew from %d KiB to %d KiB", then, at)
+		t.Errorf("abl's memory: got %d KiB at first and %d KiB at the end, want at most %d KiB more", then, at, slack)
 	}
 	t.Logf("%d phases in %v, %d KiB then, %d KiB at the end", phases, r.Took, then, at)
 	if left := p.Left(); left != "" {
-		t.Errorf("left on the engine: %s", left)
+		t.Errorf("left on the engine: got %s, want nothing", left)
 	}
 	own, err := os.ReadDir(temp)
 	if err != nil || len(own) > 0 {
-		t.Errorf("left in the folder for temporary files: %v, error %v", own, err)
+		t.Errorf("left in the folder for temporary files: got %v, error %v, want nothing", own, err)
 	}
 }
 

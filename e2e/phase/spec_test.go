@@ -83,7 +83,7 @@ func whileCalled(p *lab.Project, do func()) (code int, all []state.Event, voice 
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var e state.Event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			p.Errorf("not an event: %v: %s", err, lines.Text())
+			p.Errorf("line of the output: got error %v, want an event: %s", err, lines.Text())
 		}
 		if all = append(all, e); e.Kind == state.CallStart {
 			do()

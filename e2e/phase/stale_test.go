@@ -90,8 +90,8 @@ func TestLaterPassIsStale(t *testing.T) {
 	if got := verdicts(all) + ", " + called(all); got != "pass, " {
 		t.Errorf("second run: got %s, want %q", got, "pass, ")
 	}
-	if p.Git("src", "rev-parse", "phase1/passed") != p.Git("src", "rev-parse", "HEAD") {
-		t.Error("the tag of phase 1 is not at the replayed source")
+	if got, want := p.Git("src", "rev-parse", "phase1/passed"), p.Git("src", "rev-parse", "HEAD"); got != want {
+		t.Errorf("the tag of phase 1: got %s, want the replayed source %s", got, want)
 	}
 	lacks(t, "abl status", p.Must(0, "status").Stdout, "stale")
 	checkNothingLeft(p)
@@ -140,19 +140,19 @@ func checkStalePass(p *lab.Project) {
 	}
 	if p.Git("src", "rev-parse", "phase2/passed") != p.Git("src", "rev-parse", "HEAD") ||
 		p.Git(".abl/tests", "rev-parse", "phase2/passed") != tests {
-		p.Error("the tag is not at the replayed source and tests")
+		p.Error("the tags of phase 2: got another source or other tests, want the replayed ones")
 	}
 	r := auditRecord(p, 2, 3)
 	if r.Verdict != "pass" || !r.ByReplay || r.Iteration != 0 || len(r.Calls) != 0 || r.Commits.Tests != tests ||
 		r.Commits.Source != p.Git("src", "rev-parse", "HEAD") {
-		p.Errorf("got record %+v", r)
+		p.Errorf("record of the replay: got %+v, want a pass by replay without calls", r)
 	}
 	var shown []string
 	for _, c := range r.Contracts {
 		shown = append(shown, c.ID+" "+c.Result+" "+c.By)
 	}
 	if got := strings.Join(shown, ", "); got != "P1.C1 pass replay, P1.C2 pass replay, P2.C1 pass replay" {
-		p.Errorf("got contracts %s", got)
+		p.Errorf("contracts of the record: got %s, want P1.C1, P1.C2 and P2.C1 passed by replay", got)
 	}
 	wants(p, "abl report 2", p.Must(0, "report", "2").Stdout, "step-3: PASS",
 		"replays by abl: app, stopped app, fake app (empty 200), fake app (500); no agent was called")

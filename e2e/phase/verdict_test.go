@@ -105,7 +105,7 @@ func TestPhasesAndSpecs(t *testing.T) {
 	p.Must(0, "phase", "1") // a changed spec starts the phase again
 	if got := p.Git("src", "log", "--reverse",
 		"--format=%s"); got != "phase1/build/step-1\nphase1/build/step-2\nphase1/build/step-3" {
-		t.Errorf("got commits of src over three rounds\n%s", got)
+		t.Errorf("commits of src over three rounds: got\n%s\nwant steps 1 to 3 of the Builder", got)
 	}
 	wants(t, "the first prompt of the round", p.Read(".abl/logs/calls/p1-build-3.1/in/prompt.md"), "OBSERVED: no")
 	wants(t, "a passed phase", p.Must(0, "phase", "1").Stderr, "has already passed")
@@ -114,7 +114,7 @@ func TestPhasesAndSpecs(t *testing.T) {
 	p.Write(".abl/specs/phase1.md", refined)
 	p.Must(0, "phase", "1")
 	if got := p.Git("src", "tag"); !strings.Contains(got, "phase1/passed") || strings.Count(got, "\n") != 1 {
-		t.Errorf("got tags after two passes %q", got)
+		t.Errorf("tags after two passes: got %q, want phase1/passed and one more", got)
 	}
 	p.Must(0, "phase", "2")
 	before := p.Git("src", "rev-parse", "HEAD")
@@ -125,7 +125,7 @@ func TestPhasesAndSpecs(t *testing.T) {
 	p.Write(".abl/specs/phase1.md", refined+"\nAppended.\n")
 	p.Must(0, "phase", "1")
 	if p.Git("src", "rev-parse", "HEAD") == before {
-		t.Error("an appended spec did not start the phase again")
+		t.Errorf("HEAD of src after a spec was appended: got %s as before, want a new commit", before)
 	}
 	checkNothingLeft(p)
 }
