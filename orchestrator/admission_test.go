@@ -73,7 +73,7 @@ func TestAdmit(t *testing.T) {
 				t.Errorf("got %+v, %v, want go %t, open as %s, and why", a, err, c.goes, c.open)
 			}
 			if c.status != "" && f.Phases["1"].Status != c.status {
-				t.Error("asking changed the state")
+				t.Errorf("status after Admit: got %s, want %s", f.Phases["1"].Status, c.status)
 			}
 		})
 	}
@@ -85,14 +85,14 @@ func TestAdmitInOrder(t *testing.T) {
 	f.Phases["1"] = phase(set, 1, state.Passed)
 	f.Phases["2"] = phase(set, 2, state.Stuck)
 	if _, err := Admit(f, set, 2, Asked{Again: true}); err != nil {
-		t.Errorf("phase 2: %v", err)
+		t.Errorf("Admit(phase 2): got error %v, want none", err)
 	}
 	var not Refused
 	if _, err := Admit(f, specs(t, "- more → done\n", "", ""), 2, Asked{Again: true}); !errors.As(err, &not) || not != drifted(1) {
-		t.Errorf("phase 2 on another text of phase 1: %v", err)
+		t.Errorf("Admit(phase 2) on another text of phase 1: got error %v, want %v", err, drifted(1))
 	}
 	if _, err := Admit(f, set, 3, Asked{}); !errors.As(err, &not) || not.Do != "run abl phase 2 first" {
-		t.Errorf("phase 3: %v", err)
+		t.Errorf("Admit(phase 3): got error %v, hint %q, want the hint to run abl phase 2 first", err, not.Do)
 	}
 }
 

@@ -21,19 +21,19 @@ func TestFailedSpecsReplaceAnything(t *testing.T) {
 	for range 2 {
 		must(t, v.writeFailedSpecs(f))
 		if data, err := os.ReadFile(file); err != nil || string(data) != string(failedspecs.Render(f.Entries)) {
-			t.Errorf("%q, %v", data, err)
+			t.Errorf("failed_specs.md: got %q, %v, want %q", data, err, failedspecs.Render(f.Entries))
 		}
 	}
 	must(t, v.writeFailedSpecs(Finding{Verdict: Unknown}))
 	if _, err := os.Stat(file); err != nil {
-		t.Errorf("what lacks a verdict is left: %v", err)
+		t.Errorf("failed_specs.md without a verdict: got error %v, want the file to exist", err)
 	}
 	must(t, v.writeFailedSpecs(Finding{Verdict: Pass}))
 	if _, err := os.Lstat(file); !os.IsNotExist(err) {
-		t.Errorf("after a pass: %v", err)
+		t.Errorf("failed_specs.md after a pass: got error %v, want %v", err, os.ErrNotExist)
 	}
 	if data, err := os.ReadFile(outside); err != nil || string(data) != "kept" {
-		t.Errorf("outside: %q, %v", data, err)
+		t.Errorf("outside: got %q, %v, want kept", data, err)
 	}
 }
 

@@ -66,24 +66,24 @@ func TestHistoryMovesDuringACall(t *testing.T) {
 		for range 2 {
 			err := w.after(t.Context())
 			if !errors.Is(err, ErrMoved) || !strings.Contains(err.Error(), c.name) || !strings.Contains(err.Error(), c.key) || strings.Contains(err.Error(), "\x1b") {
-				t.Fatalf("%v: %v", c, err)
+				t.Fatalf("%v: got error %v, want %v with the name and the call", c, err, ErrMoved)
 			}
 		}
 		if n := len(w.commits[c.repo]); n != 0 {
-			t.Errorf("%v: %d commits", c, n)
+			t.Errorf("%v: got %d commits, want none", c, n)
 		}
 		if got := strings.Count(strings.Join(w.rows, "\n"), c.key); got != 1 {
-			t.Errorf("%v: %d rows for the call", c, got)
+			t.Errorf("%v: got %d rows for the call, want 1", c, got)
 		}
 		note := filepath.Join(w.project.Call(c.key), roles.HistoryFile)
 		if err := os.Remove(note); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.after(t.Context()); err != nil {
-			t.Errorf("%v: %v", c, err)
+			t.Errorf("%v: got error %v without the note, want none", c, err)
 		}
 		if got := strings.Count(strings.Join(w.done, " "), c.key); got != 1 {
-			t.Errorf("%v: the call was made %d times", c, got)
+			t.Errorf("%v: got %d calls, want 1", c, got)
 		}
 	}
 }
@@ -113,7 +113,7 @@ func TestSteeringBetweenCalls(t *testing.T) {
 	want := "verifier: failed_specs.md line 1: SPEC names no contract of phases 1 to 0\n" + // this world has no specs
 		"builder: in the .git of src these changed since the call before: config, hooks/pre-commit"
 	if got := w.notes(); got != want {
-		t.Errorf("notes:\n%s\nwant\n%s", got, want)
+		t.Errorf("notes: got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestSteeringDuringACall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := w.notes(), "builder: in the .git of src these changed while the call ran: config"; got != want {
-		t.Errorf("notes:\n%s\nwant\n%s", got, want)
+		t.Errorf("notes: got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -133,12 +133,13 @@ func TestForeignGit(t *testing.T) {
 	w := sealed(t, map[string]play{"p1-build-1.1": good})
 	w.sealErr = gitdir.Foreign("a socket")
 	if err := w.after(t.Context()); !errors.Is(err, gitdir.ErrForeign) || len(w.done) > 0 {
-		t.Errorf("%v, calls %v", err, w.done)
+		t.Errorf("run with a foreign .git: got %v, calls %v, want %v, no calls", err, w.done, gitdir.ErrForeign)
 	}
 	w.sealErr = nil
 	w.play["p1-build-1.1"] = play{class: outcome.Done, report: true, during: func() { w.sealErr = gitdir.Foreign("alternates") }}
 	err := w.after(t.Context())
 	if !errors.Is(err, gitdir.ErrForeign) || !strings.Contains(err.Error(), "call p1-build-1.1 is saved") || len(w.commits["src"]) > 0 {
-		t.Errorf("%v, commits %v", err, w.commits["src"])
+		t.Errorf("run after the call: got %v, commits %v, want %v that names the call, no commits",
+			err, w.commits["src"], gitdir.ErrForeign)
 	}
 }

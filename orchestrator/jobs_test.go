@@ -36,12 +36,12 @@ func TestPromptsAreSafe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "- Dependencies may be missing: app.prepare ended with exit code 3.\n"; !strings.Contains(text, want) {
-		t.Errorf("the prompt lacks %q", want)
+		t.Errorf("prompt: got %q, want %q in it", text, want)
 	}
 	for what, got := range map[string]string{"prompt": text, "map": shown.String()} {
 		t.Run(what, func(t *testing.T) {
 			if strings.Contains(got, key) || strings.ContainsAny(got, evil[:1]+evil[4:]) || !strings.Contains(got, "[secret …11]") {
-				t.Errorf("the %s: %q", what, got)
+				t.Errorf("%s: got %q, want the secret replaced and no control characters", what, got)
 			}
 		})
 	}

@@ -48,17 +48,17 @@ func TestDecide(t *testing.T) {
 				t.Errorf("got %+v, want %s", f, c.want)
 			}
 			if summary(f) == "" {
-				t.Error("nothing to say")
+				t.Errorf("summary of %+v: got none, want one", f)
 			}
 		})
 	}
 	for _, class := range []outcome.Outcome{"", outcome.Failed, outcome.Crashed, outcome.OutOfMemory, outcome.Timeout, outcome.Flood, outcome.Interrupted, outcome.Lost, outcome.Unavailable, outcome.Refused} {
 		if f := Decide(sound(func(e *Evidence) { e.Class = class })); f.Verdict != Unknown {
-			t.Errorf("a verifier that ended %q: %s", class, f.Verdict)
+			t.Errorf("verdict after an end %q: got %s, want %s", class, f.Verdict, Unknown)
 		}
 	}
 	if f := Decide(Evidence{AppFailed: "exit code 1\nSOURCE"}); f.Entries[0].Observed != "exit code 1" {
-		t.Errorf("the app's entry: %+v", f.Entries)
+		t.Errorf("entries of a failed app: got %+v, want exit code 1 as observed", f.Entries)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestHostileFailedSpecs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := w.print(); !strings.Contains(got, "calls p1-build-1.1 p1-verify-1.1 p1-verify-1.2") {
-		t.Errorf("a link was believed:\n%s", got)
+		t.Errorf("end: got\n%s\nwant two calls of the Verifier", got)
 	}
 }
 
@@ -151,16 +151,18 @@ func TestRows(t *testing.T) {
 	o := roles.Outcome{Key: "k", Role: "builder", Model: "m", Session: "s", Agent: "a", Class: outcome.Crashed, Duration: 7}
 	none := Rows(2, 3, o)
 	if len(none) != 1 || none[0].Source != ledger.Nobody || none[0].Model != "m" || none[0].Total != nil || none[0].CostUSD != "" || none[0].Outcome != "crashed" || *none[0].DurationMS != 7 {
-		t.Errorf("without usage: %+v", none)
+		t.Errorf("rows without usage: got %+v, want one without counts for a crashed call", none)
 	}
 	o.Usage = []agent.Usage{{Model: "a", Count: usage.Count{Total: &n}}, {Model: "b"}}
 	two := Rows(2, 3, o)
 	if len(two) != 2 || two[0].Model != "a" || *two[0].Total != 5 || two[0].CostUSD != ledger.Unknown || two[1].CostUSD != "" || two[0].Source != ledger.CLI || two[1].Source != ledger.Nobody || two[0].Phase != "2" || two[0].Step != "3" || two[1].CallID != "k" {
-		t.Errorf("with two models: %+v", two)
+		t.Errorf("rows of two models: got %+v, want 5 tokens from %s, and unknown from %s",
+			two, ledger.CLI, ledger.Nobody)
 	}
 	o.Source, o.Usage = roles.CountedByGate, []agent.Usage{{Model: "a", Count: usage.Count{Total: &n}}, {Part: true}}
 	two = Rows(2, 3, o)
 	if len(two) != 2 || two[0].Source != ledger.Gateway || two[1].Source != ledger.Nobody || two[1].Model != "m" || two[1].CostUSD != ledger.Unknown {
-		t.Errorf("counted by the gateway, and a part not told: %+v", two)
+		t.Errorf("rows of a partial count: got %+v, want one from %s and one from %s",
+			two, ledger.Gateway, ledger.Nobody)
 	}
 }

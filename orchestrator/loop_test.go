@@ -425,7 +425,7 @@ p1-verify-1.2 verifier cli timeout 2
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, c.plays)
 			if err := w.after(t.Context()); !errors.Is(err, c.err) {
-				t.Fatalf("ended with %v, want %v", err, c.err)
+				t.Fatalf("end: got %v, want %v", err, c.err)
 			}
 			if diff := cmp.Diff(strings.TrimPrefix(c.want, "\n"), w.print()); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
@@ -446,16 +446,16 @@ func everyDeath(t *testing.T, plays map[string]play, want string) {
 		err := w.after(t.Context())
 		if err == nil {
 			if n < 20 {
-				t.Errorf("only %d deaths", n)
+				t.Errorf("number of the last death: got %d, want at least 20", n)
 			}
 			return
 		}
 		if !errors.Is(err, errDied) {
-			t.Fatalf("death %d is reported as %v", n, err)
+			t.Fatalf("death %d: got error %v, want %v", n, err, errDied)
 		}
 		w.dieAt = 0
 		if err := w.after(t.Context()); err != nil {
-			t.Fatalf("after death %d: %v", n, err)
+			t.Fatalf("run after death %d: got error %v, want none", n, err)
 		}
 		if diff := cmp.Diff(want, w.print()); diff != "" {
 			t.Errorf("after death %d (-want +got)\n%s", n, diff)

@@ -242,14 +242,14 @@ func TestWalkEndsAfterItsIterations(t *testing.T) {
 func TestNextIsTotal(t *testing.T) {
 	for _, s := range state.Statuses() {
 		if _, err := Next(state.Phase{Status: s}); err != nil {
-			t.Errorf("%s: %v", s, err)
+			t.Errorf("Next(%s): got error %v, want none", s, err)
 		}
 	}
 	if _, err := Next(state.Phase{Status: "odd"}); err == nil {
-		t.Error("an unknown status has a step")
+		t.Error("Next of an unknown status: got no error, want one")
 	}
 	if _, err := After(state.Phase{}, Rest, Happened{}, 5); err == nil {
-		t.Error("something comes after rest")
+		t.Error("After(Rest): got no error, want one")
 	}
 }
 
@@ -257,13 +257,14 @@ func TestAfterGivesUpOnTheBuilder(t *testing.T) {
 	p := state.Phase{Status: state.Built, Class: string(outcome.Timeout), Attempt: 2, Tries: 1, Note: "stopped"}
 	p, err := After(p, CommitSrc, Happened{Commit: "c"}, 5)
 	if !errors.Is(err, call.ErrAgent) || p.Status != state.Building || p.Attempt != 3 || p.Tries != 0 {
-		t.Errorf("got %+v, %v", p, err)
+		t.Errorf("After: got %+v, %v, want %s, attempt 3, no tries, %v", p, err, state.Building, call.ErrAgent)
 	}
 }
 
 func TestRoundBeginsAfterRecordedSteps(t *testing.T) {
 	p, err := After(state.Phase{Status: state.Ready}, Begin, Happened{Floor: 4}, 5)
 	if err != nil || p.Step != 5 || p.Iteration != 1 || p.Round != 1 {
-		t.Errorf("got step %d, iteration %d, round %d, %v", p.Step, p.Iteration, p.Round, err)
+		t.Errorf("new round: got step %d, iteration %d, round %d, %v, want step 5, iteration 1, round 1",
+			p.Step, p.Iteration, p.Round, err)
 	}
 }

@@ -67,13 +67,13 @@ func TestNothingMoves(t *testing.T) {
 				t.Fatal(err)
 			}
 			if r.Status != state.Stuck || r.Step != c.steps {
-				t.Errorf("%s at step %d, want stuck at %d", r.Status, r.Step, c.steps)
+				t.Errorf("end: got %s at step %d, want stuck at %d", r.Status, r.Step, c.steps)
 			}
 			if got := strings.Join(notes, " "); got != c.stalled {
-				t.Errorf("notes in %q, want %q", got, c.stalled)
+				t.Errorf("steps with notes: got %q, want %q", got, c.stalled)
 			}
 			if got := w.lack(); len(got) != c.notes || c.limit > 0 && c.steps < 5 && !strings.Contains(got[len(got)-1], "(loop.no_progress: ") {
-				t.Errorf("%d notes, want %d: %q", len(got), c.notes, got)
+				t.Errorf("notes: got %d, %q, want %d", len(got), got, c.notes)
 			}
 		})
 	}
@@ -89,7 +89,7 @@ func TestAttempts(t *testing.T) {
 	}
 	all, err := Attempts(w.project, r)
 	if err != nil || len(all) != 5 {
-		t.Fatalf("%d, %v", len(all), err)
+		t.Fatalf("attempts: got %d, %v, want 5", len(all), err)
 	}
 	for i, a := range all {
 		want := []string{"500", "500", "404", "404", "404"}[i]
@@ -101,10 +101,10 @@ func TestAttempts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if all, err = Attempts(w.project, r); err != nil || all[3].Verdict != Unknown {
-		t.Errorf("%+v, %v", all[3], err)
+		t.Errorf("attempt without a record: got %+v, %v, want the verdict %s", all[3], err, Unknown)
 	}
 	r.Round++
 	if all, err = Attempts(w.project, r); err != nil || len(all) != 0 {
-		t.Errorf("of another round: %+v, %v", all, err)
+		t.Errorf("attempts of another round: got %+v, %v, want none", all, err)
 	}
 }

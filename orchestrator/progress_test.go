@@ -81,11 +81,11 @@ func TestStandstill(t *testing.T) {
 func TestStandstillForBuilder(t *testing.T) {
 	same := StandstillOf([]Attempt{attempt(1, "a", "P1.C1=404", "P1.C2=1"), attempt(2, "b", "P1.C1=404", "P1.C2=1")}).ForBuilder()
 	if !strings.HasPrefix(same, "Your last change made no difference: the same 2 contracts fail with the same observations as in step-1. ") {
-		t.Error(same)
+		t.Errorf("text for the Builder: got %q, want the same 2 contracts as in step-1", same)
 	}
 	tree := StandstillOf([]Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "a", "P1.C1=404")}).ForBuilder()
 	if !strings.HasPrefix(tree, "The source that was tested last is identical to that of step-1") {
-		t.Error(tree)
+		t.Errorf("text for the Builder: got %q, want the identical source of step-1", tree)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestStandstillEnds(t *testing.T) {
 		want         bool
 	}{{0, 0, false}, {3, 0, false}, {0, 1, false}, {1, 1, true}, {1, 2, false}, {2, 2, true}, {3, 2, true}} {
 		if got := (Standstill{Times: c.times}).Ends(c.limit); got != c.want {
-			t.Errorf("%d times, limit %d: %v", c.times, c.limit, got)
+			t.Errorf("Ends(%d) after %d times: got %t, want %t", c.limit, c.times, got, c.want)
 		}
 	}
 }
@@ -122,10 +122,11 @@ func TestObservation(t *testing.T) {
 		{"k of n: 1 of 3", "k of n: 2 of 3", false},
 	} {
 		if got := observation(c.a) == observation(c.b); got != c.same {
-			t.Errorf("%q and %q: same %v, as %q and %q", c.a, c.b, got, observation(c.a), observation(c.b))
+			t.Errorf("%q and %q are the same: got %t, want %t, as %q and %q",
+				c.a, c.b, got, c.same, observation(c.a), observation(c.b))
 		}
 	}
 	if diff := cmp.Diff("not at …: …, …", observation("Not at 2026-01-02 03:04: abcd1234x,\n 1234567")); diff != "" {
-		t.Error(diff)
+		t.Errorf("observation (-want +got)\n%s", diff)
 	}
 }

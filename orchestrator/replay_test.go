@@ -60,7 +60,7 @@ func (s *tests) Run(_ context.Context, r replay.Job) (replay.Result, error) {
 		all = []string{s.altered(r)}
 	}
 	if len(all) == 0 {
-		s.t.Errorf("nobody expects a replay against %s", what)
+		s.t.Errorf("replays against %s: got one, want none", what)
 		return replay.Result{}, nil
 	}
 	out := all[min(s.runs[what], len(all)-1)]
@@ -181,7 +181,7 @@ func TestWitnessDecides(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i := slices.IndexFunc(replays.from, func(c string) bool { return c != p.SrcCommit }); i >= 0 {
-				t.Errorf("a replay starts the app from commit %q, want %q", replays.from[i], p.SrcCommit)
+				t.Errorf("commit of the app in a replay: got %q, want %q", replays.from[i], p.SrcCommit)
 			}
 			if got := shown(f, replays); !strings.HasPrefix(got, c.want) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -192,7 +192,7 @@ func TestWitnessDecides(t *testing.T) {
 				by = append(by, k.Witness)
 			}
 			if got := strings.Join(by, ", "); got != c.by {
-				t.Errorf("witnessed by %q, want %q", got, c.by)
+				t.Errorf("witness: got %q, want %q", got, c.by)
 			}
 		})
 	}
@@ -223,7 +223,7 @@ func TestWeakIsAskedAgainOnce(t *testing.T) {
 			}
 			why := "P1.C2 is weak: its test stays ok when the 404 to GET /1/2 becomes 200"
 			if named := strings.Contains(strings.Join(p.Why, "\n"), why); named != (c.allow == nil) {
-				t.Errorf("the Verifier reads %q", p.Why)
+				t.Errorf("reasons for the Verifier: got %q, want %q in them: %t", p.Why, why, c.allow == nil)
 			}
 		})
 	}
@@ -238,7 +238,7 @@ func TestKilledAmidAlteredReplays(t *testing.T) {
 	l.NoNull = ""
 	l.StrengthTime = func(time.Duration) time.Duration { return time.Hour }
 	if _, err := w.judged(l, p); err == nil || replays.runs["altered"] != 1 {
-		t.Fatalf("it died after %d replays with altered responses: %v", replays.runs["altered"], err)
+		t.Fatalf("killed abl: got %v after %d altered replays, want an error after 1", err, replays.runs["altered"])
 	}
 	left := filepath.Join(w.project.Call("p1-verify-1.1"), "replay-altered-7")
 	if err := errors.Join(os.MkdirAll(left, 0o755), os.WriteFile(filepath.Join(left, "replay.json"), []byte("{}"), 0o644)); err != nil {
@@ -251,10 +251,11 @@ func TestKilledAmidAlteredReplays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := "shown for 2 of 2 contracts"; f.Verdict != Pass || f.Evidence.Strength != want || replays.runs["altered"] != 2 {
-		t.Errorf("%s, strength %s after %d replays, want a pass, %s after 2", f.Verdict, f.Evidence.Strength, replays.runs["altered"], want)
+		t.Errorf("result: got %s, strength %s after %d altered replays, want %s, %s after 2",
+			f.Verdict, f.Evidence.Strength, replays.runs["altered"], Pass, want)
 	}
 	if _, err := os.Stat(filepath.Join(left, "replay.json")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what the other abl has noted is still there: %v", err)
+		t.Errorf("note of the killed abl: got error %v, want %v", err, os.ErrNotExist)
 	}
 }
 
@@ -314,7 +315,8 @@ func TestLateFilesChangeNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if string(first.Verdict) != c.want || again.Verdict != first.Verdict || len(again.Entries) != len(first.Entries) {
-				t.Errorf("it was %s, and is %s after that; want %s", first.Verdict, again.Verdict, c.want)
+				t.Errorf("verdicts: got %s with %d entries, then %s with %d, want %s twice with the same entries",
+					first.Verdict, len(first.Entries), again.Verdict, len(again.Entries), c.want)
 			}
 		})
 	}

@@ -80,13 +80,14 @@ func TestRetryDecisions(t *testing.T) {
 				if err == nil {
 					got = fmt.Sprintf("waits %s, %s used, model %d", call.Left(p.Outage, noon), time.Duration(p.Outage.UsedMS)*time.Millisecond, p.Fallback["builder"])
 				} else if wrapped := errors.Is(err, call.ErrUnavailable) != (e.class == outcome.EngineGone); !wrapped || p.Outage != nil || p.Fallback["builder"] > 0 {
-					t.Errorf("end %d: %v leaves %+v", i+1, err, p)
+					t.Errorf("end %d: got %v, %+v, want %v (for the engine another), no outage, no fallback",
+						i+1, err, p, call.ErrUnavailable)
 				}
 				if got != e.want {
-					t.Errorf("end %d: %s, want %s", i+1, got, e.want)
+					t.Errorf("end %d: got %s, want %s", i+1, got, e.want)
 				}
 				if p.Tries > 0 || p.Iteration > 0 {
-					t.Errorf("end %d is charged to the agent: %+v", i+1, p)
+					t.Errorf("end %d: got %d tries, iteration %d, want 0, 0", i+1, p.Tries, p.Iteration)
 				}
 			}
 		})
@@ -127,23 +128,23 @@ calls p1-build-1.1 p1-build-1.2 p1-build-1.3 p1-verify-1.1 p1-verify-1.2
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if len(w.waits) != 3 || len(w.rows) != 5 {
-		t.Errorf("it waited %v, and the ledger has %d rows", w.waits, len(w.rows))
+		t.Errorf("waits and rows of the ledger: got %v and %d, want 3 and 5", w.waits, len(w.rows))
 	}
 	waits := 0
 	for _, e := range w.events {
 		if e.Kind == state.Wait {
 			waits++
 			if e.Until.IsZero() || e.MS <= 0 || e.Class == "" || !strings.Contains(e.Text, "of 1h0m0s)") {
-				t.Errorf("waits %+v", e)
+				t.Errorf("wait: got %+v, want its end, duration, class and budget", e)
 			}
 		}
 	}
 	if waits != 3 {
-		t.Errorf("%d waits were reported", waits)
+		t.Errorf("reported waits: got %d, want 3", waits)
 	}
 	var f state.File
 	if err := json.Unmarshal(w.disk, &f); err != nil || f.Phases["1"].Outage != nil {
-		t.Errorf("the outage is over, and yet %+v, %v", f.Phases["1"].Outage, err)
+		t.Errorf("outage after its end: got %+v, %v, want none", f.Phases["1"].Outage, err)
 	}
 }
 
@@ -161,14 +162,14 @@ func TestKilledWhileItWaits(t *testing.T) {
 	}
 	o := f.Phases["1"].Outage
 	if o == nil || o.Tries != 1 || o.UsedMS < 3000 || o.UsedMS > 4000 || o.WaitMS < 2000 {
-		t.Fatalf("it left %+v", o)
+		t.Fatalf("outage: got %+v, want one try, 3s to 4s used, at least 2s to wait", o)
 	}
 	w.outages.Sleep = sleep
 	if err := w.after(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if len(w.waits) != 3 || w.waits[0] > time.Duration(o.WaitMS)*time.Millisecond || w.waits[1] < 4*time.Second {
-		t.Errorf("it waited %v", w.waits)
+		t.Errorf("waits: got %v, want 3, the first at most %dms, the second at least 4s", w.waits, o.WaitMS)
 	}
 }
 
@@ -181,9 +182,9 @@ func TestInterruptedWhileItWaits(t *testing.T) {
 		return call.Sleep(ctx, d, until)
 	}
 	if _, err := w.loop().Run(ctx); !errors.Is(err, errHangup) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("end: got %v, want %v", err, errHangup)
 	}
 	if got := w.print(); !strings.HasPrefix(got, "building round 1 iteration 1 step 1 call p1-build-1.2 ") {
-		t.Errorf("it rests as\n%s", got)
+		t.Errorf("state: got\n%s\nwant building and call p1-build-1.2", got)
 	}
 }

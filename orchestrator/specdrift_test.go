@@ -84,10 +84,11 @@ func TestSpecEditedWhileTheVerifierWorks(t *testing.T) {
 	_, err := w.loopWith(&now).Run(t.Context())
 	var e Edited
 	if !errors.As(err, &e) || len(w.tags) > 0 || len(w.commits["tests"]) != 1 {
-		t.Errorf("%v, %v, %v", err, w.tags, w.commits)
+		t.Errorf("end: got %v, tags %v, commits %v, want an edited spec, no tags, one commit of the tests",
+			err, w.tags, w.commits)
 	}
 	if !w.reported("the spec of phase 1 changed while it was tested") {
-		t.Errorf("events: %v", w.events)
+		t.Errorf("events: got %v, want the changed spec of phase 1 in them", w.events)
 	}
 }
 
@@ -104,14 +105,14 @@ func TestSpecEditedWhileNoAblRuns(t *testing.T) {
 		return errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "intent.json"), []byte(`{"key":"p1-build-1.1"}`), 0o644), errDied)
 	})
 	if _, err := l.Run(ctx); err == nil {
-		t.Fatal("it did not die")
+		t.Fatal("killed run: got no error, want one")
 	}
 	now = changed
 	if _, err := w.loopWith(&now).Run(t.Context()); err != nil || !slices.Equal(w.done, []string{"p1-build-1.1", "p1-build-2.1", "p1-verify-2.1"}) {
-		t.Errorf("%v, %v", err, w.done)
+		t.Errorf("second run: got %v, calls %v, want no error, p1-build-1.1 p1-build-2.1 p1-verify-2.1", err, w.done)
 	}
 	if !w.reported(newRound) || len(w.commits["src"]) != 2 {
-		t.Errorf("%v, %v", w.events, w.commits)
+		t.Errorf("events and commits: got %v and %v, want a new round and 2 commits of src", w.events, w.commits)
 	}
 }
 
@@ -126,10 +127,10 @@ func TestSpecEditedAfterAKill(t *testing.T) {
 	}
 	w.dieAt, now = 0, changed
 	if _, err := w.loopWith(&now).Run(t.Context()); err != nil || len(w.done) != 4 || !w.reported("the spec of phase 1 changed while it was tested") {
-		t.Errorf("%v, %v", err, w.done)
+		t.Errorf("second run: got %v, calls %v, want no error, 4 calls and the changed spec in an event", err, w.done)
 	}
 	if got := w.print(); !strings.HasPrefix(got, "passed round 2 ") || len(w.tags) != 2 || !strings.HasSuffix(w.tags[0], " p1-build-2.1") {
-		t.Errorf("%v\n%s", w.tags, got)
+		t.Errorf("tags and end: got %v and\n%s\nwant 2 tags from p1-build-2.1 on, and a pass in round 2", w.tags, got)
 	}
 }
 
@@ -175,6 +176,6 @@ func TestSpecOfAnotherPhaseEdited(t *testing.T) {
 		})
 	}
 	if hint := edited(1, 2, "").Hint(); !strings.Contains(hint, "frozen") || !strings.Contains(hint, "abl phase 2") {
-		t.Error(hint)
+		t.Errorf("hint: got %q, want frozen and abl phase 2 in it", hint)
 	}
 }

@@ -88,7 +88,7 @@ func TestKilledWhileAStalePhaseIsReplayed(t *testing.T) {
 		w.dieAt = n
 		if _, err := l.Run(t.Context()); err == nil {
 			if n < 8 {
-				t.Errorf("only %d deaths", n)
+				t.Errorf("number of the last death: got %d, want at least 8", n)
 			}
 			return
 		}
@@ -96,7 +96,8 @@ func TestKilledWhileAStalePhaseIsReplayed(t *testing.T) {
 		l, _ = stale(w, says)
 		r, err := l.Run(t.Context())
 		if err != nil || r.Status != state.Passed || r.Step != 2 || len(r.History) != 1 || len(w.done) > 0 {
-			t.Errorf("after death %d: %v, %+v, calls %v", n, err, r, w.done)
+			t.Errorf("run after death %d: got %v, %+v, calls %v, want a pass at step 2 without calls",
+				n, err, r, w.done)
 		}
 	}
 }
@@ -119,6 +120,6 @@ func TestOutdate(t *testing.T) {
 		got += string(l.File.Phases[n].Status) + " "
 	}
 	if got != "passed stuck stale " {
-		t.Errorf("they are %s", got)
+		t.Errorf("statuses: got %s, want passed stuck stale", got)
 	}
 }

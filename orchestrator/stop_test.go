@@ -40,13 +40,13 @@ func TestCancelledAnywhere(t *testing.T) {
 		}
 		_, err := l.Run(ctx)
 		if err != nil && !errors.Is(err, errHangup) {
-			t.Fatalf("told after effect %d: %v", n, err)
+			t.Fatalf("run stopped after effect %d: got error %v, want %v or none", n, err, errHangup)
 		}
 		if err := w.after(t.Context()); err != nil {
-			t.Fatalf("after effect %d: %v", n, err)
+			t.Fatalf("next run after effect %d: got error %v, want none", n, err)
 		}
 		if got, want := w.print(), calm.print(); got != want {
-			t.Errorf("told after effect %d, it ends as\n%s, want\n%s", n, got, want)
+			t.Errorf("end after effect %d: got\n%s\nwant\n%s", n, got, want)
 		}
 	}
 }
@@ -65,10 +65,10 @@ func TestInterruptedCall(t *testing.T) {
 		return save()
 	}
 	if _, err := l.Run(ctx); !errors.Is(err, errHangup) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("end: got %v, want %v", err, errHangup)
 	}
 	if got := w.print(); !strings.HasPrefix(got, "building round 1 iteration 1 step 1 call p1-build-1.2 ") || !strings.Contains(got, "p1-build-1.1 builder cli interrupted 0\n") || strings.Contains(got, "src phase1") {
-		t.Errorf("it rests as\n%s", got)
+		t.Errorf("state: got\n%s\nwant call p1-build-1.2 after an interrupted one, and no commit", got)
 	}
 	if err := w.after(t.Context()); err != nil {
 		t.Error(err)
@@ -88,10 +88,10 @@ func TestProjectLostWhileACallRuns(t *testing.T) {
 		return nil
 	}
 	if _, err := l.Run(t.Context()); !errors.Is(err, lost) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("end: got %v, want %v", err, lost)
 	}
 	if len(w.rows) > 0 || len(w.commits["src"]) > 0 {
-		t.Errorf("rows %v, commits %v", w.rows, w.commits)
+		t.Errorf("rows and commits: got %v and %v, want none", w.rows, w.commits)
 	}
 	if err := w.after(t.Context()); err != nil {
 		t.Error(err)
@@ -109,10 +109,10 @@ func TestCancelledWhileTheAppStarts(t *testing.T) {
 		return fmt.Errorf("cannot start the app's container: %w", ctx.Err())
 	}}
 	if _, err := l.Run(ctx); !errors.Is(err, errHangup) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("end: got %v, want %v", err, errHangup)
 	}
 	if got := w.print(); !strings.HasPrefix(got, "verifying round 1 iteration 1 step 1 call p1-verify-1.1 ") {
-		t.Errorf("it rests as\n%s", got)
+		t.Errorf("state: got\n%s\nwant verifying and call p1-verify-1.1", got)
 	}
 	if err := w.after(t.Context()); err != nil {
 		t.Error(err)
@@ -140,7 +140,7 @@ func TestAppThatDoesNotStart(t *testing.T) {
 	}
 	want := w.print()
 	if !strings.Contains(want, "history 1.1 step 1 fail 1 ") || !strings.Contains(want, "tests phase1/verify/step-1 p1-verify-1.1\n") || strings.Contains(strings.Join(w.done, " "), "verify-1") {
-		t.Errorf("it ends as\n%s", want)
+		t.Errorf("end: got\n%s\nwant a fail at step 1 without a call of the Verifier", want)
 	}
 	for n := 1; n < 40; n++ {
 		w := newWorld(t, plays)
@@ -150,7 +150,7 @@ func TestAppThatDoesNotStart(t *testing.T) {
 		}
 		w.dieAt = 0
 		if err := w.after(t.Context()); err != nil || w.print() != want {
-			t.Errorf("after death %d: %v\n%s", n, err, w.print())
+			t.Errorf("end after death %d: got %v\n%s\nwant no error and\n%s", n, err, w.print(), want)
 		}
 	}
 }
@@ -162,7 +162,8 @@ func TestBudget(t *testing.T) {
 	w := newWorld(t, plays)
 	w.before = broke
 	if err := w.after(t.Context()); !errors.Is(err, broke) || len(w.done) > 0 || w.ups > 0 {
-		t.Errorf("before the builder: %v, calls %v", err, w.done)
+		t.Errorf("end before the Builder: got %v, calls %v, %d starts of the app, want %v, none, 0",
+			err, w.done, w.ups, broke)
 	}
 	for _, key := range []string{"p1-build-1.1", "p1-verify-1.1"} {
 		w = newWorld(t, plays)
@@ -176,7 +177,8 @@ func TestBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := w.after(t.Context()); err != nil || w.asked != 1 {
-			t.Errorf("%s had begun: %v, asked %d times, want once for the other", key, err, w.asked)
+			t.Errorf("run after %s had begun: got %v, asked %d times, want no error, once for the other",
+				key, err, w.asked)
 		}
 	}
 }
@@ -187,7 +189,7 @@ func TestChangedSource(t *testing.T) {
 	l := w.loop()
 	w.editWhen(l, func(p state.Phase) bool { return p.Status == state.Verifying })
 	if _, err := l.Run(t.Context()); !errors.Is(err, ErrChanged) || len(w.done) != 1 {
-		t.Errorf("ended with %v after %v, want %v after the Builder's call", err, w.done, ErrChanged)
+		t.Errorf("end: got %v after %v, want %v after the Builder's call", err, w.done, ErrChanged)
 	}
 }
 
@@ -226,7 +228,7 @@ func TestEditsBeforeEachBuilderCall(t *testing.T) {
 			_, err := l.Run(t.Context())
 			const want = `"server.js", "more.js" differ from the last commit`
 			if !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), want) || len(w.done) != c.done {
-				t.Errorf("ended with %v after %v, want %q after %d calls", err, w.done, want, c.done)
+				t.Errorf("end: got %v after %v, want %q after %d calls", err, w.done, want, c.done)
 			}
 		})
 	}
@@ -240,13 +242,13 @@ func TestEditsBeforeANewRound(t *testing.T) {
 	l := w.loop()
 	l.Max = 1
 	if p, err := l.Run(t.Context()); err != nil || p.Status != state.Stuck {
-		t.Fatalf("the first round ended %s, %v, want stuck", p.Status, err)
+		t.Fatalf("first round: got %s, %v, want stuck", p.Status, err)
 	}
 	w.changed = []string{"server.js"}
 	l = w.loop()
 	l.File.Phases["1"].Status = state.Ready // like --again
 	if _, err := l.Run(t.Context()); !errors.Is(err, ErrChanged) || len(w.done) != 2 {
-		t.Fatalf("ended with %v after %v, want %v", err, w.done, ErrChanged)
+		t.Fatalf("end: got %v after %v, want %v after 2 calls", err, w.done, ErrChanged)
 	}
 	l = w.loop()
 	l.TakeMine = true
@@ -266,7 +268,7 @@ func TestEditsNextToInterruptedWork(t *testing.T) {
 	l := w.loop()
 	w.editWhen(l, func(p state.Phase) bool { return p.Attempt == 2 })
 	if _, err := l.Run(t.Context()); !errors.Is(err, ErrChanged) || len(w.commits["src"]) > 0 {
-		t.Errorf("ended with %v and commits %v, want %v and none", err, w.commits["src"], ErrChanged)
+		t.Errorf("end: got %v and commits %v, want %v and none", err, w.commits["src"], ErrChanged)
 	}
 }
 
@@ -292,15 +294,16 @@ func TestChangedByHand(t *testing.T) {
 	l := w.loop()
 	w.editWhen(l, func(p state.Phase) bool { return p.Iteration == 2 && len(w.done) == 2 })
 	if _, err := l.Run(t.Context()); !errors.Is(err, ErrChanged) || len(w.done) != 2 {
-		t.Fatalf("ended with %v after %v", err, w.done)
+		t.Fatalf("end: got %v after %v, want %v after 2 calls", err, w.done, ErrChanged)
 	}
 	l = w.loop()
 	l.TakeMine = true
 	if _, err := l.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(w.commits["src"], ", "); got != "phase1/build/step-1 p1-build-1.1, phase1/person/step-2 on p1-buil p1-build-2.1-person-p1-buil, phase1/build/step-2 p1-build-2.1" {
-		t.Errorf("commits %s", got)
+	if got, want := strings.Join(w.commits["src"], ", "), "phase1/build/step-1 p1-build-1.1, "+
+		"phase1/person/step-2 on p1-buil p1-build-2.1-person-p1-buil, phase1/build/step-2 p1-build-2.1"; got != want {
+		t.Errorf("commits: got %s, want %s", got, want)
 	}
 }
 
@@ -318,7 +321,7 @@ func TestVerdictStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.after(t.Context()); err != nil || !strings.Contains(w.print(), "history 1.1 step 1 fail 1 ") {
-		t.Errorf("%v\n%s", err, w.print())
+		t.Errorf("end: got %v\n%s\nwant no error and a fail at step 1", err, w.print())
 	}
 }
 
@@ -338,14 +341,14 @@ func TestEvents(t *testing.T) {
 	var kinds []string
 	for _, e := range w.events {
 		if e.Phase != 1 || e.Round != 1 || e.Iteration != 1 || e.Time.IsZero() {
-			t.Errorf("event %+v", e)
+			t.Errorf("event: got %+v, want phase 1, round 1, iteration 1 and a time", e)
 		}
 		if e.Kind != state.Note {
 			kinds = append(kinds, string(e.Kind)+" "+e.Subject+e.Verdict)
 		}
 	}
 	if got, want := strings.Join(kinds, ", "), "commit phase1/build/step-1, commit phase1/build/step-1.2, commit phase1/verify/step-1, verdict pass"; got != want {
-		t.Errorf("events %s, want %s", got, want)
+		t.Errorf("events: got %s, want %s", got, want)
 	}
 }
 
@@ -356,11 +359,11 @@ func TestUnsavedState(t *testing.T) {
 	l := w.loop()
 	l.Save = func() error { return full }
 	if _, err := l.Run(t.Context()); !errors.Is(err, full) || len(w.done) > 0 {
-		t.Errorf("ended with %v after %v", err, w.done)
+		t.Errorf("end: got %v after %v, want %v without a call", err, w.done, full)
 	}
 	l = w.loop()
 	l.File.Phases["1"].Status = state.Status("odd")
 	if _, err := l.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "internal error") {
-		t.Errorf("an odd status: %v", err)
+		t.Errorf("end with an odd status: got %v, want an internal error", err)
 	}
 }

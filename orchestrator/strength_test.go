@@ -99,7 +99,7 @@ func TestStrengthIsCounted(t *testing.T) {
 	}
 	want := []string{"replay 1 of 2 with altered responses", "replay 2 of 2 with altered responses"}
 	if !slices.Equal(progress, want) {
-		t.Errorf("progress %q, want %q", progress, want)
+		t.Errorf("progress: got %q, want %q", progress, want)
 	}
 }
 

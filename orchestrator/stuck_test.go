@@ -99,13 +99,13 @@ func TestExplainWithoutVerdictAtTheEnd(t *testing.T) {
 	lines := strings.Join(Explain(2, []Attempt{a, open(2, true)}, stuckSpecs(t)), "\n")
 	for _, want := range []string{"    OBSERVED: 404\n    (not reproduced)\n", "step-2: no verdict"} {
 		if !strings.Contains(lines, want) {
-			t.Errorf("%q is missing in\n%s", want, lines)
+			t.Errorf("explanation: got\n%s\nwant %q in it", lines, want)
 		}
 	}
 	lines = strings.Join(Explain(2, []Attempt{a, alone, {Step: 4, Verdict: Pass}}, nil), "\n")
 	for _, want := range []string{"step-3: 1 contract failed (P2.C1), without a Builder", "step-4: every contract held", "no contract says \"P2.C1\""} {
 		if !strings.Contains(lines, want) {
-			t.Errorf("%q is missing in\n%s", want, lines)
+			t.Errorf("explanation: got\n%s\nwant %q in it", lines, want)
 		}
 	}
 }

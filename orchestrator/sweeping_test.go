@@ -32,11 +32,11 @@ func TestFindingsAreKeptAndReported(t *testing.T) {
 		`builder: found in its workspace and removed: "a\x1b[2J\nb" (a FIFO, removed)`, `verifier: found`, `"GEMINI.md9" (steers), and 2 more in swept.json`,
 	} {
 		if strings.Count(notes, want) < 1 {
-			t.Errorf("not notes: %s\n%s", want, notes)
+			t.Errorf("notes: got\n%s\nwant %s in them", notes, want)
 		}
 	}
 	if strings.Count(notes, "found in its workspace") != 2 {
-		t.Errorf("notes:\n%s", notes)
+		t.Errorf("notes: got\n%s\nwant two workspaces in them", notes)
 	}
 	for _, key := range []string{"p1-build-1.1", "p1-verify-1.1"} {
 		var f state.Found
@@ -45,11 +45,12 @@ func TestFindingsAreKeptAndReported(t *testing.T) {
 			err = json.Unmarshal(data, &f)
 		}
 		if err != nil || len(f.Cleared) != 1 || len(f.Control) != 12 || f.Ignored.Files != 1 || f.Ignored.Listed[0] != "x.log" {
-			t.Errorf("%s: %+v, %v", key, f, err)
+			t.Errorf("%s of %s: got %+v, %v, want 1 removed, 12 that steer, x.log ignored",
+				roles.FoundFile, key, f, err)
 		}
 	}
 	if len(w.sweeps) > 0 {
-		t.Errorf("swept beside the commits: %v", w.sweeps)
+		t.Errorf("sweeps without a commit: got %v, want none", w.sweeps)
 	}
 }
 
@@ -57,13 +58,13 @@ func TestFindingsAreKeptAndReported(t *testing.T) {
 func TestSweepWithoutACommit(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good})
 	if err := w.after(t.Context()); err != nil || strings.Join(w.sweeps, " ") != "src" {
-		t.Errorf("interrupted: %v, swept %v", err, w.sweeps)
+		t.Errorf("sweeps after an interrupted call: got %v, %v, want src and no error", w.sweeps, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	w = newWorld(t, map[string]play{})
 	w.play["p1-build-1.1"] = play{class: outcome.Done, report: true, during: cancel}
 	if err := w.after(ctx); err == nil || strings.Join(w.sweeps, " ") != "src" {
-		t.Errorf("stopped after the call: %v, swept %v", err, w.sweeps)
+		t.Errorf("sweeps after a run stopped at its call: got %v, %v, want src and an error", w.sweeps, err)
 	}
 }
 
@@ -84,7 +85,7 @@ func TestLeftFilesAreTheBuilders(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := w.after(ctx); err == nil {
-				t.Fatal("the run was not stopped")
+				t.Fatal("stopped run: got no error, want one")
 			}
 			_, got, err := roles.Read[string](roles.Record{Dir: w.project.Logs()}, leftFile)
 			if err != nil || got != c.want {

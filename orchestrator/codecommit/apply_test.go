@@ -114,10 +114,10 @@ func TestRefusals(t *testing.T) {
 			}
 			was := look(t, root)
 			if err := codecommit.Apply(root, stage, append(edits(), c.edit)); !errors.Is(err, codecommit.ErrInTheWay) {
-				t.Errorf("error %v", err)
+				t.Errorf("error: got %v, want %v", err, codecommit.ErrInTheWay)
 			}
 			if got := look(t, root); got != was {
-				t.Errorf("got\n%swant\n%s", got, was)
+				t.Errorf("tree: got\n%swant\n%s", got, was)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func TestFailures(t *testing.T) {
 		root := plant(t, before)
 		was := look(t, root)
 		if code := child(t, root, at); code != 1 {
-			t.Errorf("%s: exit code %d", at, code)
+			t.Errorf("exit code with %s: got %d, want 1", at, code)
 		}
 		if got := look(t, root); got != was {
 			t.Errorf("%s: got\n%swant\n%s", at, got, was)
@@ -187,7 +187,7 @@ func TestKills(t *testing.T) {
 		for i := 0; want == none && child(t, root, at("treeedit.undo", i), "TREEEDIT_RECOVER=1") == killed; i++ {
 		}
 		if _, err := codecommit.Recover(root, stage); err != nil {
-			t.Errorf("%s: %v", points, err)
+			t.Errorf("Recover after %s: got error %v, want none", points, err)
 		}
 		if got := look(t, root); got != want {
 			t.Errorf("%s: got\n%swant\n%s", points, got, want)
@@ -201,51 +201,51 @@ func TestKills(t *testing.T) {
 				n++
 			}
 			if n == 0 {
-				t.Errorf("%s was never reached", place)
+				t.Errorf("visits of %s: got 0, want some", place)
 			}
 		})
 	}
 	if !try(t, "treeedit.done=kill", all) {
-		t.Error("treeedit.done was not reached")
+		t.Error("visits of treeedit.done: got 0, want one")
 	}
 }
 
 func TestRecoverTouchesNothingElse(t *testing.T) {
 	root := plant(t, before)
 	if restored, err := codecommit.Recover(root, stage); err != nil || restored != nil {
-		t.Errorf("%v, %v", restored, err)
+		t.Errorf("Recover of a whole tree: got %q, %v, want nothing restored and no error", restored, err)
 	}
 	// The user changed a file that the killed run had not reached.
-	if child(t, root, at("treeedit.step", 1)) != killed {
-		t.Fatal("not killed")
+	if code := child(t, root, at("treeedit.step", 1)); code != killed {
+		t.Fatalf("exit code: got %d, want %d for killed", code, killed)
 	}
 	if err := os.WriteFile(filepath.Join(root, "src/b"), []byte("mine\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	restored, err := codecommit.Recover(root, stage)
 	if err != nil || strings.Join(restored, " ") != "a" {
-		t.Errorf("%v, %v", restored, err)
+		t.Errorf("restored files: got %q, %v, want only a", restored, err)
 	}
 	if data, err := os.ReadFile(filepath.Join(root, "src/b")); err != nil || string(data) != "mine\n" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("src/b: got %q, %v, want %q", data, err, "mine\n")
 	}
 }
 
 // The user rewrote a file that the killed run had moved away and not yet replaced.
 func TestRecoverKeepsRestoredFiles(t *testing.T) {
 	root := plant(t, before)
-	if child(t, root, at("treeedit.kept", 1)) != killed {
-		t.Fatal("not killed")
+	if code := child(t, root, at("treeedit.kept", 1)); code != killed {
+		t.Fatalf("exit code: got %d, want %d for killed", code, killed)
 	}
 	if err := os.WriteFile(filepath.Join(root, "src/b"), []byte("mine\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	restored, err := codecommit.Recover(root, stage)
 	if err != nil || strings.Join(restored, " ") != "a" {
-		t.Errorf("%v, %v", restored, err)
+		t.Errorf("restored files: got %q, %v, want only a", restored, err)
 	}
 	if data, err := os.ReadFile(filepath.Join(root, "src/b")); err != nil || string(data) != "mine\n" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("src/b: got %q, %v, want %q", data, err, "mine\n")
 	}
 }
 
@@ -270,7 +270,7 @@ func TestForeignJournals(t *testing.T) {
 		}
 		was := look(t, top)
 		if restored, err := codecommit.Recover(root, stage); err == nil || restored != nil {
-			t.Errorf("%s: %v, %v", text, restored, err)
+			t.Errorf("Recover with the journal %s: got %q, %v, want nothing restored and an error", text, restored, err)
 		}
 		if got := look(t, top); got != was {
 			t.Errorf("%s: got\n%swant\n%s", text, got, was)
@@ -290,17 +290,17 @@ func TestLinksMeanwhile(t *testing.T) {
 	mine := func(root string) {
 		for _, name := range []string{"other/b", "other/gone"} {
 			if data, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(data) != "mine\n" {
-				t.Errorf("%s: %q, %v", name, data, err)
+				t.Errorf("%s: got %q, %v, want %q", name, data, err, "mine\n")
 			}
 		}
 	}
 	root := plant(t, files)
-	if child(t, root, at("treeedit.step", 2)) != killed {
-		t.Fatal("not killed")
+	if code := child(t, root, at("treeedit.step", 2)); code != killed {
+		t.Fatalf("exit code: got %d, want %d for killed", code, killed)
 	}
 	swap(root)
 	if _, err := codecommit.Recover(root, stage); !errors.Is(err, codecommit.ErrInTheWay) {
-		t.Errorf("error %v", err)
+		t.Errorf("error: got %v, want %v", err, codecommit.ErrInTheWay)
 	}
 	mine(root)
 
@@ -320,10 +320,10 @@ func TestLinksMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code := <-ended; code != 1 {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code: got %d, want 1", code)
 	}
 	if _, err := os.Stat(filepath.Join(root, "other/b")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("something was put behind the link: %v", err)
+		t.Errorf("error of other/b behind the link: got %v, want %v", err, fs.ErrNotExist)
 	}
 }
 
@@ -344,10 +344,10 @@ func TestRecoverWithoutFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if restored, err := codecommit.Recover(root, stage); err != nil || restored != nil {
-		t.Errorf("%v, %v", restored, err)
+		t.Errorf("Recover without files: got %q, %v, want nothing restored and no error", restored, err)
 	}
 	if got := look(t, root); got != was {
-		t.Errorf("got\n%swant\n%s", got, was)
+		t.Errorf("tree: got\n%swant\n%s", got, was)
 	}
 }
 
@@ -361,7 +361,7 @@ func TestManyDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(look(t, root), ` "x\n"`); n != len(many) {
-		t.Errorf("%d files", n)
+		t.Errorf("files with a line: got %d, want %d", n, len(many))
 	}
 }
 
@@ -412,8 +412,8 @@ func BenchmarkApply200(b *testing.B) {
 // A link that the user created where a killed run would create a folder is kept.
 func TestRecoverLeavesLinks(t *testing.T) {
 	root := plant(t, before)
-	if child(t, root, at("treeedit.step", 3)) != killed { // before new/deep/c
-		t.Fatal("not killed")
+	if code := child(t, root, at("treeedit.step", 3)); code != killed { // before new/deep/c
+		t.Fatalf("exit code: got %d, want %d for killed", code, killed)
 	}
 	if err := errors.Join(os.RemoveAll(filepath.Join(root, "new")), os.Symlink("src", filepath.Join(root, "new"))); err != nil {
 		t.Fatal(err)
@@ -422,7 +422,7 @@ func TestRecoverLeavesLinks(t *testing.T) {
 		t.Error(err)
 	}
 	if to, err := os.Readlink(filepath.Join(root, "new")); err != nil || to != "src" {
-		t.Errorf("the link is gone: %v", err)
+		t.Errorf("target of the link new: got %q, %v, want src", to, err)
 	}
 }
 

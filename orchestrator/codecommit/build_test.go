@@ -59,7 +59,7 @@ func TestHost(t *testing.T) {
 	}
 	b, err := codecommit.Host{Root: t.TempDir()}.Build(t.Context())
 	if err != nil || !strings.HasPrefix(b.Why(), "build.sh cannot be run") {
-		t.Errorf("without a script: %+v, %v", b, err)
+		t.Errorf("build without a script: got %+v, %v, want a reason that names build.sh", b, err)
 	}
 }
 
@@ -68,10 +68,11 @@ func TestFloodIsCapped(t *testing.T) {
 	root := script(t, 0o755, testlab.File(t, "builds/flood.sh"))
 	b, err := codecommit.Host{Root: root, Stream: &stream}.Build(t.Context())
 	if err != nil || len(b.Stdout) > 3*half || !strings.HasPrefix(b.Stdout, "first\n") || !strings.HasSuffix(b.Stdout, "xlast\n") {
-		t.Errorf("%d bytes, %v", len(b.Stdout), err)
+		t.Errorf("output: got %d bytes, %v, want at most %d bytes, from first to xlast", len(b.Stdout), err, 3*half)
 	}
 	if want := "[2737867 bytes of output are left out here]"; !strings.Contains(b.Stdout, want) || stream.Len() != 3000011 {
-		t.Errorf("streamed %d", stream.Len())
+		t.Errorf("streamed output: got %d bytes, %q in it: %t, want 3000011, true",
+			stream.Len(), want, strings.Contains(b.Stdout, want))
 	}
 }
 
@@ -101,7 +102,7 @@ func TestOutput(t *testing.T) {
 func TestNothingStaysBehind(t *testing.T) {
 	root := script(t, 0o755, testlab.File(t, "builds/leaves-a-process.sh"))
 	if b, err := (codecommit.Host{Root: root}).Build(t.Context()); err != nil || b.Why() != "" {
-		t.Fatalf("%+v, %v", b, err)
+		t.Fatalf("build that leaves a process running: got %+v, %v, want it green", b, err)
 	}
 	gone(t, root)
 
@@ -109,7 +110,7 @@ func TestNothingStaysBehind(t *testing.T) {
 	root = script(t, 0o755, hang)
 	b, err := codecommit.Host{Root: root, Limit: 200 * time.Millisecond}.Build(t.Context())
 	if err != nil || b.Why() == "" || b.Note != "build.sh was stopped after 200ms" {
-		t.Errorf("%+v, %v", b, err)
+		t.Errorf("build that hangs: got %+v, %v, want it stopped after 200ms", b, err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	root = script(t, 0o755, strings.Replace(hang, "trap '' TERM\n", "", 1))
@@ -122,7 +123,7 @@ func TestNothingStaysBehind(t *testing.T) {
 		}
 	}()
 	if _, err := (codecommit.Host{Root: root}).Build(ctx); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("interrupted: %v", err)
+		t.Errorf("error of an interrupted build: got %v, want %v", err, os.ErrClosed)
 	}
 	gone(t, root)
 }
@@ -141,7 +142,7 @@ func gone(t *testing.T, root string) {
 		}
 		select {
 		case <-t.Context().Done():
-			t.Fatal("it still runs")
+			t.Fatalf("process %s: got it running, want it gone", bytes.TrimSpace(data))
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -158,7 +159,7 @@ func TestNoPartOfASecretIsKept(t *testing.T) {
 		root := script(t, 0o755, text)
 		b, err := codecommit.Host{Root: root, Secrets: r}.Build(t.Context())
 		if err != nil || strings.Contains(b.Stdout, secret[:5]) || strings.Contains(b.Stdout, "67890") {
-			t.Errorf("after %d bytes: %v, a part of the secret is left", before, err)
+			t.Errorf("secret after %d bytes: got a part of it in the output, %v, want none", before, err)
 		}
 	}
 	text := strings.NewReplacer("HEAD", secret[:12], "TAIL", secret[12:]).Replace(testlab.File(t, "builds/secret-in-pieces.sh"))

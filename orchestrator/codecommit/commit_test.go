@@ -100,7 +100,7 @@ func (l *lab) Ask(_ context.Context, prompt string, _ func([]byte) error) (model
 		found = found || text == prompt
 	}
 	if !found {
-		l.t.Error("the query was not on the disk when it was sent")
+		l.t.Errorf("query %d when it is sent: got it in no log, want it on disk", len(l.asked))
 	}
 	a := l.answers[min(len(l.asked), len(l.answers))-1]
 	if a.Finish == model.Blocked {
@@ -167,30 +167,31 @@ func TestGreenAtOnce(t *testing.T) {
 	l.answers = []model.Answer{says("^^^a\nbye\n^^^end\n^^^gone\n^^^delete\n^^^src/new\n^^^end\n")}
 	l.builds = []codecommit.Built{green}
 	if got := outcomes(l.commit()); got != "passed: initial-query passed" {
-		t.Error(got)
+		t.Errorf("outcomes: got %s, want passed: initial-query passed", got)
 	}
 	if l.file("a") != "bye\n" || l.file("gone") != "-" || l.file("src/new") != "" {
-		t.Error("the tree is wrong")
+		t.Errorf("a, gone and src/new: got %q, %q and %q, want %q, %q and %q",
+			l.file("a"), l.file("gone"), l.file("src/new"), "bye\n", "-", "")
 	}
 	logs := l.logs()
 	var names []string
 	for name, text := range logs {
 		names = append(names, name)
 		if strings.Contains(text, secret) {
-			t.Errorf("%s holds the secret", name)
+			t.Errorf("log %s: got the secret in it, want it removed", name)
 		}
 	}
 	slices.Sort(names)
 	want := "1-build.txt 1-query.txt 1-response.json 1-response.txt initial-build.txt initial-query-response.json initial-query-response.txt initial-query.txt run.json"
 	if got := strings.Join(names, " "); got != want {
-		t.Errorf("logs: %s", got)
+		t.Errorf("logs: got %s, want %s", got, want)
 	}
 	if filepath.Base(l.run.Logs.Path) != "2026-11-21-10-20-30-committing-code" || logs["initial-query-response.json"] != `{"said":"[secret …zz]"}` ||
 		logs["initial-build.txt"] != "EXIT CODE: 0\n\nSTDOUT:\n\nSTDERR:\nwarning\n" || logs["1-build.txt"] != logs["initial-build.txt"] {
 		t.Errorf("got %q, want the warning in both logs of the build", logs)
 	}
 	if got := l.file("logs/tokens.csv"); !strings.Contains(got, ",1,committing-code,fake,,,,10,,,,unknown,api,2026-11-21-10-20-30-committing-code/initial-query,code-commit,") {
-		t.Error(got)
+		t.Errorf("logs/tokens.csv: got %s, want a row of the initial query with 10 tokens", got)
 	}
 }
 
@@ -246,8 +247,9 @@ func TestPrompts(t *testing.T) {
 		says("^^^b\nfirst\n^^^end\n^^^a\nbye\n^^^end\n"), says("^^^build.sh\nexit 0\n^^^end\n"), says("^^^b\nsecond\n^^^end\n^^^gone\n^^^delete\n"), says("^^^c\n^^^end\n"),
 	}
 	l.builds = []codecommit.Built{red, red, green}
-	if got := outcomes(l.commit()); got != "passed: initial-query red, repair-query-1 unusable, repair-query-2 red, repair-query-3 passed" {
-		t.Error(got)
+	if got, want := outcomes(l.commit()), "passed: initial-query red, repair-query-1 unusable, "+
+		"repair-query-2 red, repair-query-3 passed"; got != want {
+		t.Errorf("outcomes: got %s, want %s", got, want)
 	}
 	golden(t, "v2-initial.txt", l.asked[0])
 	golden(t, "v2-repair-2.txt", l.asked[2])
@@ -259,21 +261,25 @@ func TestPrompts(t *testing.T) {
 	}
 	l.builds = []codecommit.Built{red, red, green}
 	l.run.Repairs = 2
-	if got := outcomes(l.commit()); got != "red: query-1 red, query-2 unusable, query-3 red" {
-		t.Error(got)
+	if got, want := outcomes(l.commit()), "red: query-1 red, query-2 unusable, query-3 red"; got != want {
+		t.Errorf("outcomes: got %s, want %s", got, want)
 	}
 	golden(t, "v1-query-1.txt", l.asked[0])
 	golden(t, "v1-query-3.txt", l.asked[2])
 	if l.file("llm-user-output.txt") != "Hello!\n" || !strings.Contains(l.said.String(), "> Hello!") {
-		t.Errorf("%q, %q", l.file("llm-user-output.txt"), l.said.String())
+		t.Errorf("llm-user-output.txt and the printed text: got %q and %q, want Hello! in both",
+			l.file("llm-user-output.txt"), l.said.String())
 	}
 	var names []string
 	for name := range l.logs() {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if got := strings.Join(names, " "); got != "final_error.txt query-1-build.txt query-1-response.json query-1-response.txt query-1.txt query-2-build.txt query-2-response.json query-2-response.txt query-2.txt query-3-build.txt query-3-response.json query-3-response.txt query-3.txt run.json" {
-		t.Error(got)
+	if got, want := strings.Join(names, " "), "final_error.txt "+
+		"query-1-build.txt query-1-response.json query-1-response.txt query-1.txt "+
+		"query-2-build.txt query-2-response.json query-2-response.txt query-2.txt "+
+		"query-3-build.txt query-3-response.json query-3-response.txt query-3.txt run.json"; got != want {
+		t.Errorf("logs: got %s, want %s", got, want)
 	}
 }
 
@@ -282,7 +288,8 @@ func TestNeverGreen(t *testing.T) {
 		l := newLab(t, protocol, nil)
 		l.answers, l.builds = []model.Answer{says("^^^a\nbye\n^^^end\n")}, []codecommit.Built{red}
 		if res := l.commit(); res.Outcome != codecommit.Red || l.built != want || len(l.asked) != want {
-			t.Errorf("%s: %s, %d builds, %d calls", protocol, res.Outcome, l.built, len(l.asked))
+			t.Errorf("%s: got %s after %d builds and %d calls, want %s after %d of both",
+				protocol, res.Outcome, l.built, len(l.asked), codecommit.Red, want)
 		}
 	}
 }
@@ -309,7 +316,8 @@ func TestUnusable(t *testing.T) {
 				t.Errorf("got %s after %d builds, want an unusable query, then a pass", got, l.built)
 			}
 			if !strings.Contains(l.asked[1], "[build.sh output]\nThe answer could not be used") || !strings.Contains(l.asked[1], c.why) || strings.Contains(l.asked[1], "FILE REPLACEMENT") {
-				t.Errorf("asked %q, want the reason %q", l.asked[1][len(l.asked[0])-100:], c.why)
+				t.Errorf("end of the second query: got %q, want the reason %q and no FILE REPLACEMENT",
+					l.asked[1][len(l.asked[0])-100:], c.why)
 			}
 			l = newLab(t, codecommit.V2, nil)
 			l.answers, l.run.Abort = []model.Answer{c.answer}, true
@@ -327,7 +335,7 @@ func TestUnusable(t *testing.T) {
 		t.Errorf("got %v after %d requests, want %s after one", err, len(l.asked), environment.Refused)
 	}
 	if got := l.logs()["initial-query-response.txt"]; !strings.HasPrefix(got, "ERROR\nthe answer was held back by fake (SAFETY)") {
-		t.Error(got)
+		t.Errorf("initial-query-response.txt: got %q, want an error that names SAFETY", got)
 	}
 }
 
@@ -335,7 +343,8 @@ func TestDryRun(t *testing.T) {
 	l := newLab(t, codecommit.V2, nil)
 	l.answers, l.run.DryRun = []model.Answer{says("^^^a\nbye\n^^^end\n")}, true
 	if got := outcomes(l.commit()); got != "planned: initial-query planned" || l.built != 0 || l.file("a") != "hi\n" {
-		t.Error(got)
+		t.Errorf("dry run: got %s after %d builds with %q in a, want it planned, no build and no change",
+			got, l.built, l.file("a"))
 	}
 }
 
@@ -344,7 +353,7 @@ func TestFolders(t *testing.T) {
 	for _, want := range []string{"2026-01-02-03-04-05-x", "2026-01-02-03-04-05-x-2", "2026-01-02-03-04-05-x-3"} {
 		f, err := codecommit.NewFolder(dir, now, "-x", &redact.Redactor{})
 		if err != nil || filepath.Base(f.Path) != want {
-			t.Errorf("%v, %v", f, err)
+			t.Errorf("NewFolder: got %v, %v, want the name %s", f, err, want)
 		}
 	}
 	f, _ := codecommit.NewFolder(dir, now, "-y", &redact.Redactor{})
@@ -352,7 +361,7 @@ func TestFolders(t *testing.T) {
 		err := f.Body([]byte(in), "b.json")
 		data, _ := os.ReadFile(filepath.Join(f.Path, "b.json"))
 		if err != nil || string(data) != want {
-			t.Errorf("%q: %q, %v", in, data, err)
+			t.Errorf("Body(%q): got %q, %v, want %q", in, data, err, want)
 		}
 	}
 }
@@ -370,11 +379,11 @@ func TestCheckIgnored(t *testing.T) {
 		}
 		err := codecommit.Project{Root: root}.CheckIgnored()
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", text, err)
+			t.Errorf("error for .gitignore %q: got %v, want one with %q, none if empty", text, err, want)
 		}
 	}
 	if err := (codecommit.Project{Root: t.TempDir()}).CheckIgnored(); err == nil {
-		t.Error("no .gitignore at all")
+		t.Error("CheckIgnored without .gitignore: got no error, want one")
 	}
 }
 
@@ -383,7 +392,7 @@ func TestMissingInputs(t *testing.T) {
 		p := codecommit.ProfileOf(name)
 		_, err := codecommit.Project{Root: t.TempDir(), Profile: p}.ReadInputs(nil)
 		if err == nil || err.Error() != "cannot find "+p.Query+", the query" {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("error of ReadInputs for %s: got %v, want one that names %s", name, err, p.Query)
 		}
 	}
 }
@@ -396,7 +405,7 @@ func TestReport(t *testing.T) {
 	l.run.Inputs = codecommit.Inputs{Codebase: "code\n"}
 	res, printed, err := l.run.Consistency(t.Context(), path)
 	if err != nil || res.Outcome != codecommit.Reported || len(res.Missing) != 3 {
-		t.Fatalf("%+v, %v", res, err)
+		t.Fatalf("Consistency: got %+v, %v, want %s with 3 missing parts", res, err, codecommit.Reported)
 	}
 	if want := strings.ReplaceAll(text, secret, "[secret …zz]"); l.file("agent-config/consistency-report.txt") != want || printed != want {
 		t.Errorf("got %q, want %q", printed, want)
@@ -411,7 +420,8 @@ func TestBlindGuard(t *testing.T) {
 	t.Setenv("PATH", "/nowhere") // without git
 	l.answers = []model.Answer{says("^^^a\nbye\n^^^end\n")}
 	if res, err := l.run.Commit(t.Context()); !errors.Is(err, exec.ErrNotFound) || res.Outcome != codecommit.Failed || len(l.asked) != 1 || l.file("a") != "hi\n" {
-		t.Errorf("%+v, %v, asked %d times", res, err, len(l.asked))
+		t.Errorf("commit without git: got %+v, %v after %d queries with %q in a, want %s, %v after one and no change",
+			res, err, len(l.asked), l.file("a"), codecommit.Failed, exec.ErrNotFound)
 	}
 }
 
@@ -423,6 +433,6 @@ func TestNoEditsAreNotApplied(t *testing.T) {
 	}
 	l.answers, l.builds = []model.Answer{says("$$$start\nfine\n$$$end\n")}, []codecommit.Built{{}}
 	if _, err := l.run.Commit(t.Context()); err != nil || l.built != 1 {
-		t.Errorf("%d builds, %v", l.built, err)
+		t.Errorf("answer without edits: got %d builds, %v, want one and no error", l.built, err)
 	}
 }

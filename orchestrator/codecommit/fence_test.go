@@ -91,10 +91,10 @@ func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", 2<<20) + "\n"
 	edits, err := parse("^^^a\n" + long + long + "^^^end\n")
 	if err != nil || len(edits) != 1 || edits[0].Content != long+long {
-		t.Errorf("%d edits, %v", len(edits), err)
+		t.Errorf("edits of long lines: got %d, %v, want one with both lines", len(edits), err)
 	}
 	if got := show(parse(strings.Repeat("x", codecommit.MaxAnswer+1))); got != "too_large@0" {
-		t.Errorf("got %s", got)
+		t.Errorf("answer of %d bytes: got %s, want too_large@0", codecommit.MaxAnswer+1, got)
 	}
 }
 
@@ -167,17 +167,17 @@ func FuzzParse(f *testing.F) {
 		edits, err := parse(in)
 		if err != nil {
 			if edits != nil {
-				t.Fatalf("edits with %v", err)
+				t.Fatalf("edits of %q: got %v with error %v, want none", in, edits, err)
 			}
 			return
 		}
 		again, err := parse(render(edits))
 		if err != nil || !reflect.DeepEqual(bare(edits), bare(again)) {
-			t.Fatalf("%q: %v became %v, %v", in, edits, again, err)
+			t.Fatalf("edits of %q, rendered and parsed again: got %v, %v, want %v", in, again, err, edits)
 		}
 		for _, e := range edits {
 			if !strings.Contains(in, e.Content) || e.Content != "" && e.Content[len(e.Content)-1] != '\n' {
-				t.Fatalf("%q: content %q", in, e.Content)
+				t.Fatalf("edit of %q: got the content %q, want whole lines of it", in, e.Content)
 			}
 		}
 	})
@@ -191,14 +191,14 @@ func FuzzParseV1(f *testing.F) {
 		a, err := parseV1(in)
 		if err != nil {
 			if a.Edits != nil || a.Thoughts != nil || a.Calm != nil {
-				t.Fatalf("%+v with %v", a, err)
+				t.Fatalf("answer %q: got %+v with error %v, want no content with it", in, a, err)
 			}
 			return
 		}
 		again, err := parseV1(renderV1(a))
 		a.Edits, again.Edits = bare(a.Edits), bare(again.Edits)
 		if err != nil || !reflect.DeepEqual(a, again) {
-			t.Fatalf("%q: %+v became %+v, %v", in, a, again, err)
+			t.Fatalf("answer %q, rendered and parsed again: got %+v, %v, want %+v", in, again, err, a)
 		}
 	})
 }

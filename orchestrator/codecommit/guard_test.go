@@ -53,13 +53,13 @@ func judge(t testing.TB, g *codecommit.PathGuard, path string, remove bool) stri
 	case errors.As(err, &refused):
 		rule, about := strings.CutPrefix(err.Error(), fmt.Sprintf("line 1: %q may not be changed: ", path))
 		if !about {
-			t.Errorf("%q: the error is about another: %v", path, err)
+			t.Errorf("error for %q: got %v, want one about this path", path, err)
 		}
 		return rule
 	case err != nil:
 		t.Fatal(err)
 	case len(edits) != 1:
-		t.Fatalf("%d edits", len(edits))
+		t.Fatalf("edits of %q: got %d, want 1", path, len(edits))
 	}
 	return ""
 }
@@ -81,7 +81,7 @@ func TestPaths(t *testing.T) {
 	}
 	for _, p := range free {
 		if rule := judge(t, g, p, false); rule != "" {
-			t.Errorf("%q is refused: %s", p, rule)
+			t.Errorf("rule for %q: got %q, want none", p, rule)
 		}
 	}
 	const plain = "not a plain path"
@@ -104,12 +104,12 @@ func TestPaths(t *testing.T) {
 		"dir-link/x": "is a link", "out-link/passwd": "is a link", "file-link": "is a link", "a/b": "not a folder", "a/b/c": "not a folder", "folder": "it is a folder",
 	} {
 		if rule := judge(t, g, p, false); !strings.Contains(rule, want) || rule == "" {
-			t.Errorf("%q: rule %q, want %q", p, rule, want)
+			t.Errorf("rule for %q: got %q, want %q", p, rule, want)
 		}
 	}
 	for p, want := range map[string]string{"a": "", "src/main.go": "", "nope": "no such file", "no/pe": "no such file", "folder": "is a folder", "file-link": "is a link", "build.sh": "build.sh"} {
 		if rule := judge(t, g, p, true); !strings.Contains(rule, want) || (rule == "") != (want == "") {
-			t.Errorf("deleting %q: rule %q, want %q", p, rule, want)
+			t.Errorf("rule for deleting %q: got %q, want %q", p, rule, want)
 		}
 	}
 }
@@ -143,12 +143,12 @@ func TestV1(t *testing.T) {
 	g, _ := guard(root, codecommit.V1, "logs")
 	for _, p := range []string{"a", "x.log", ".gitignore", "Cargo.lock", "UserSpecification.md", "src/build.sh", "src/query.txt"} {
 		if rule := judge(t, g, p, false); rule != "" {
-			t.Errorf("%q is refused: %s", p, rule)
+			t.Errorf("rule for %q: got %q, want none", p, rule)
 		}
 	}
 	for _, p := range []string{"build.sh", "./build.sh", ".git/config", "sub/.GIT/x", "query.txt", "codeRollup.txt", "gemini-key.txt", "gemini-system-prompt.txt", "llm-user-output.txt", "logs/1/query-1.txt", "abl.config.yaml", "../x", "/x"} {
 		if judge(t, g, p, false) == "" {
-			t.Errorf("%q is free", p)
+			t.Errorf("rule for %q: got none, want one", p)
 		}
 	}
 }
@@ -162,11 +162,11 @@ func TestList(t *testing.T) {
 	list := g.List()
 	want := []string{".gitignore", "Cargo.lock", "build.sh", "codeRollup.sh", "LLMInstructions.md"}
 	if !slices.Equal(list[:len(want)], want) {
-		t.Errorf("begins with %q", list[:len(want)])
+		t.Errorf("start of the list: got %q, want %q", list[:len(want)], want)
 	}
 	all := strings.Join(list, "\n")
 	if !strings.Contains(all, "package-lock.json") || strings.Contains(all, "go.sum") || !strings.Contains(all, "anything that matches docs/") {
-		t.Errorf("got %s", all)
+		t.Errorf("list: got %s, want package-lock.json and docs/ in it, and no go.sum", all)
 	}
 }
 
@@ -179,7 +179,7 @@ func TestRepositoryAbove(t *testing.T) {
 	}
 	for p, want := range map[string]bool{"x.tmp": true, "keep.tmp": false, "only": true, "private": true, ":odd": true, ":even": false, "x": false} {
 		if got := judge(t, g, p, false) != ""; got != want {
-			t.Errorf("%q: refused %t", p, got)
+			t.Errorf("%q is refused: got %t, want %t", p, got, want)
 		}
 	}
 }
@@ -222,7 +222,8 @@ func TestExcludes(t *testing.T) {
 	}
 	for _, root := range []string{main, linked} {
 		if ignored(root, "own") || ignored(root, "here") {
-			t.Errorf("%s: ignored before anybody said so", root)
+			t.Errorf("own and here ignored in %s before the excludes: got %t and %t, want false and false",
+				root, ignored(root, "own"), ignored(root, "here"))
 		}
 	}
 	for at, text := range map[string]string{mine: "own\nhere\n", filepath.Join(main, ".git/info/exclude"): "!here\n"} {
@@ -232,20 +233,22 @@ func TestExcludes(t *testing.T) {
 	}
 	for _, root := range []string{main, linked} {
 		if !ignored(root, "own") || ignored(root, "here") {
-			t.Errorf("%s: the excludes do not count", root)
+			t.Errorf("own and here ignored in %s: got %t and %t, want true and false",
+				root, ignored(root, "own"), ignored(root, "here"))
 		}
 	}
 	config := filepath.Join(filepath.Dir(mine), "xdg")
 	t.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 	t.Setenv("XDG_CONFIG_HOME", config)
 	if ignored(main, "own") || ignored(main, "usual") {
-		t.Error("excludes that nobody names any more count")
+		t.Errorf("own and usual ignored without excludes: got %t and %t, want false and false",
+			ignored(main, "own"), ignored(main, "usual"))
 	}
 	if err := errors.Join(os.MkdirAll(config+"/git", 0o755), os.WriteFile(config+"/git/ignore", []byte("usual\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if !ignored(main, "usual") {
-		t.Error("git's usual place is not looked at")
+		t.Error("usual ignored by git's default excludes: got false, want true")
 	}
 	t.Setenv("PATH", "/nowhere")
 	g, err := guard(main, codecommit.V2, "")
@@ -286,11 +289,11 @@ func FuzzCheck(f *testing.F) {
 		}
 		clean := edits[0].Path
 		if !filepath.IsLocal(clean) || path.Clean(clean) != clean || filepath.Join(root, clean) != root+"/"+clean {
-			t.Fatalf("%q became %q", p, clean)
+			t.Fatalf("path of %q: got %q, want a clean local one", p, clean)
 		}
 		for name := range strings.SplitSeq(clean, "/") {
 			if strings.EqualFold(name, ".git") || strings.EqualFold(clean, "build.sh") || strings.EqualFold(name, "UserSpecification.md") {
-				t.Fatalf("%q is free", clean)
+				t.Fatalf("rule for %q: got none, want one", clean)
 			}
 		}
 	})

@@ -49,13 +49,13 @@ func TestRollup(t *testing.T) {
 	}
 	const noRepository = 128 // git's own
 	if code := roll(); code != noRepository {
-		t.Errorf("without a repository: exit code %d", code)
+		t.Errorf("exit code without a repository: got %d, want %d", code, noRepository)
 	}
 	if out, err := exec.Command("git", "-C", root, "init", "-q").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if code := roll(); code != 0 {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code in a repository: got %d, want 0", code)
 	}
 	in, err := project.ReadInputs(nil)
 	if err != nil {
@@ -79,6 +79,6 @@ func TestRollup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := project.ReadInputs(nil); err == nil || !strings.Contains(err.Error(), "codeRollup.txt, the code rollup, is empty") {
-		t.Errorf("an empty codebase: %v", err)
+		t.Errorf("error for an empty codebase: got %v, want one that names codeRollup.txt", err)
 	}
 }

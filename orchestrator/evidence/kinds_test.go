@@ -47,7 +47,8 @@ func TestKinds(t *testing.T) {
 			f := Decide(nil, s)
 			st := f.Contracts[0]
 			if st.Is != c.is || !strings.Contains(st.Why, c.why) || !st.Unread || (f.Verdict == Pass) != c.pass {
-				t.Errorf("%s: %+v", f.Verdict, st)
+				t.Errorf("contract: got %+v, verdict %s, want %s, %q, unread, a pass: %t",
+					st, f.Verdict, c.is, c.why, c.pass)
 			}
 		})
 	}
@@ -101,7 +102,8 @@ func TestAlteredRuns(t *testing.T) {
 				t.Errorf("witnessed: got %q, want %q", st.Witness, seen)
 			}
 			if st := f.Contracts[0]; st.Is != c.is || !strings.Contains(st.Why, c.why) || f.Strength != c.strength || (f.Verdict == Pass) != (c.is == Verified) {
-				t.Errorf("%s, strength %q: %+v; want %s, %q, strength %q", f.Verdict, f.Strength, st, c.is, c.why, c.strength)
+				t.Errorf("contract: got %+v, verdict %s, strength %q, want %s, %q, strength %q",
+					st, f.Verdict, f.Strength, c.is, c.why, c.strength)
 			}
 		})
 	}

@@ -28,7 +28,7 @@ func TestOrderOfRequests(t *testing.T) {
 			action, result, _ := strings.Cut(c.contract, " → ")
 			claim, ok := witness.ReadClaim("", action, result)
 			if !ok {
-				t.Fatal("it is not checkable")
+				t.Fatalf("claim of %q: got none, want one", c.contract)
 			}
 			var record []witness.Exchange
 			for text := range strings.SplitSeq(c.record, ", ") {

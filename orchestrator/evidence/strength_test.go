@@ -169,10 +169,11 @@ func TestAlterationsOfManyContracts(t *testing.T) {
 					}
 				}
 				if !slices.Equal(weak, c.weak) || len(s.Altered) > c.most {
-					t.Fatalf("weak are %v after %d replays, want %v after at most %d", weak, len(s.Altered), c.weak, c.most)
+					t.Fatalf("weak contracts: got %v after %d replays, want %v after at most %d",
+						weak, len(s.Altered), c.weak, c.most)
 				}
 				if got, want := s.strength(), fmt.Sprintf("shown for %d of ", c.n-len(weak)); !strings.HasPrefix(got, want) {
-					t.Fatalf("strength is %s, want %s", got, want)
+					t.Fatalf("strength: got %s, want %s", got, want)
 				}
 			}
 		})
@@ -192,7 +193,7 @@ func TestContractsThatOthersNeed(t *testing.T) {
 	s.Ran(r)
 	for i, a := range s.Alterations() {
 		if a.Of["P1.C1"] != "" || len(a.Of) == 0 {
-			t.Errorf("replay %d alters %v, want others than P1.C1", i+1, a.Of)
+			t.Errorf("contracts that replay %d alters: got %v, want others than P1.C1", i+1, a.Of)
 		}
 	}
 }

@@ -156,10 +156,10 @@ ask GET /health >answer; ask POST /notes '{"text":"milk"}' >answer; ask GET /not
 				got = append(got, st.Is)
 			}
 			if noted := strings.Contains(strings.Join(f.Notes, "\n"), "was repeated until its response matched"); noted != (c.breaks == "once") {
-				t.Errorf("the notes are %q", f.Notes)
+				t.Errorf("notes: got %q, want a repeated replay in them: %t", f.Notes, c.breaks == "once")
 			}
 			if passes := f.Verdict == Pass; passes != (c.want == all("verified")) {
-				t.Errorf("the verdict is %s of %s", f.Verdict, c.want)
+				t.Errorf("verdict for %s: got %s, want a pass: %t", c.want, f.Verdict, c.want == all("verified"))
 			}
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("got %v, want %s\n%s", got, c.want, strings.Join(f.Reasons, "\n"))

@@ -116,11 +116,11 @@ func TestEveryWorld(t *testing.T) {
 		}
 		if bad != "" && wrong < 5 {
 			wrong++
-			t.Errorf("%+v: %s\n%s", w, bad, show(f))
+			t.Errorf("world %+v: got %s, %s\n%s", w, f.Verdict, bad, show(f))
 		}
 	})
 	if n != 3*2*2*2*4*28*27 {
-		t.Errorf("%d worlds", n)
+		t.Errorf("worlds: got %d, want %d", n, 3*2*2*2*4*28*27)
 	}
 }
 
@@ -142,7 +142,8 @@ func TestAgainEnds(t *testing.T) {
 					asked = append(asked, Again(claims, world{real: letters[:n], alone: alone, neg: [3]byte{'.', '.', '.'}}.suite(made)))
 				}
 				if !asked[0] || asked[MaxRuns] || asked[5] {
-					t.Fatalf("%s, claims %v, alone %v: %v", letters, claims, alone, asked)
+					t.Fatalf("Again for %s, claims %v, alone %t: got %v, want true for 0 runs, false for %d and 5",
+						letters, claims, alone, asked, MaxRuns)
 				}
 			}
 		}
@@ -162,7 +163,8 @@ func TestTwo(t *testing.T) {
 				split := Decide(claims, alone[0], alone[1])
 				name := fmt.Sprintf("%c and %c, claims %v", a, b, claims)
 				if rank(together.Verdict) != worst || rank(split.Verdict) != worst {
-					t.Errorf("%s: together %s, in two suites %s, want %d", name, together.Verdict, split.Verdict, worst)
+					t.Errorf("rank of %s: got %s together, %s in two suites, want %d for both",
+						name, together.Verdict, split.Verdict, worst)
 				}
 			}
 		}

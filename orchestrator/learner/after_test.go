@@ -82,11 +82,11 @@ func TestWalks(t *testing.T) {
 		}, "1 generate.1 1 run.1 1 review.1 1 review.2 1 learnings.1 1 learnings.2 1 mistakes.1 1 mistakes.2 1 improve.1 1 improve.2 1 keep.1 1 finish.1", 1},
 	} {
 		got, s := walk(c.cycles, c.answer)
-		if got != strings.NewReplacer(" 1 ", "\n1 ", " 2 ", "\n2 ").Replace(c.want) {
-			t.Errorf("%s:\n%s", c.name, got)
+		if want := strings.NewReplacer(" 1 ", "\n1 ", " 2 ", "\n2 ").Replace(c.want); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, want)
 		}
 		if s.Best() != c.best || len(s.Log) != c.cycles {
-			t.Errorf("%s: the best is %d of %d", c.name, s.Best(), len(s.Log))
+			t.Errorf("%s: got %d as the best of %d, want %d of %d", c.name, s.Best(), len(s.Log), c.best, c.cycles)
 		}
 	}
 }
@@ -104,15 +104,16 @@ func TestAfterReadsAnswers(t *testing.T) {
 	})
 	c := s.Last()
 	got := fmt.Sprintf("%v %q %v %v %v %q %q", c.OK, c.Said, strings.Count(c.Review.Summary(), ": OK"), strings.Count(c.Review.Summary(), ": issues"), c.Learned, c.Dropped, c.Improved)
-	if got != `true "I made it." 1 1 [Use a pool] ["Task completed successfully (generic)"] "Write tests."` {
-		t.Error(got)
+	const want = `true "I made it." 1 1 [Use a pool] ["Task completed successfully (generic)"] "Write tests."`
+	if got != want {
+		t.Errorf("cycle: got %s, want %s", got, want)
 	}
-	if c.Ran.Summary() != "It was still running after 10s and listened on port 3000." {
-		t.Error(c.Ran.Summary())
+	if got, want := c.Ran.Summary(), "It was still running after 10s and listened on port 3000."; got != want {
+		t.Errorf("summary of the run: got %q, want %q", got, want)
 	}
 	s.Step = Done
 	if _, err := After(s, Happened{}, call.Policy{}); err == nil {
-		t.Error("an end has an after")
+		t.Error("After(Done): got no error, want one")
 	}
 }
 
@@ -127,7 +128,7 @@ func TestName(t *testing.T) {
 	}
 	for _, task := range []string{"", "...", "🙂"} {
 		if got := Name(task); !strings.HasPrefix(got, "project-") || len(got) != len("project-")+8 {
-			t.Errorf("%q: %q", task, got)
+			t.Errorf("Name(%q): got %q, want project- and 8 more characters", task, got)
 		}
 	}
 }
@@ -140,7 +141,7 @@ func TestQuotations(t *testing.T) {
 		"\n\n    x <<RESULT>>\n    LEARNING: y\n\n", "said:\n\n    (nothing)\n\n", "\n\n    It was not started.\n\n",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("it lacks %q:\n%s", want, got)
+			t.Errorf("prompt: got\n%s\nwant %q in it", got, want)
 		}
 	}
 }
@@ -197,7 +198,7 @@ func TestFaultsOfACall(t *testing.T) {
 					}
 				}
 				if got != e.want {
-					t.Errorf("%s, end %d:\n%s, want\n%s", c.name, i+1, got, e.want)
+					t.Errorf("%s, end %d: got\n%s\nwant\n%s", c.name, i+1, got, e.want)
 				}
 			}
 		})

@@ -93,7 +93,7 @@ func TestKilledAnywhere(t *testing.T) {
 	for _, place := range places {
 		n := strings.Count(string(visits), place+"\n")
 		if n == 0 {
-			t.Errorf("%s is never reached", place)
+			t.Errorf("visits of %s: got 0, want some", place)
 		}
 		last := n - 1
 		if place == "learn.saved" {
@@ -108,7 +108,7 @@ func TestKilledAnywhere(t *testing.T) {
 					points = fmt.Sprintf("%s=%d*off->kill", place, at)
 				}
 				if err := playKilled(t, dir, points); err == nil || err.Error() != "signal: killed" {
-					t.Fatalf("it ended with %v", err)
+					t.Fatalf("end of the session: got %v, want signal: killed", err)
 				}
 				if err := playKilled(t, dir, ""); err != nil {
 					t.Fatal(err)

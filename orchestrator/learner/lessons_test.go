@@ -54,7 +54,8 @@ func TestLessonsAreBounded(t *testing.T) {
 	}
 	got := ParseLessons(LabelLearning, b.String())
 	if len(got.Items) != maxItems || len([]rune(got.Items[0])) != maxItem || len(got.Dropped) != 5000-maxItems {
-		t.Errorf("%d items of %d runes, %d dropped", len(got.Items), len([]rune(got.Items[0])), len(got.Dropped))
+		t.Errorf("lessons: got %d items of %d runes, %d dropped, want %d of %d, %d dropped",
+			len(got.Items), len([]rune(got.Items[0])), len(got.Dropped), maxItems, maxItem, 5000-maxItems)
 	}
 }
 
@@ -62,13 +63,13 @@ func TestMerge(t *testing.T) {
 	text, added := mergeLessons("# mine, stays\n\n- Bind to 0.0.0.0.  \n* Use WAL\n", []string{"bind to  0.0.0.0", "Use WAL!", "Log to stderr", "log to STDERR…"})
 	want := "# mine, stays\n- Bind to 0.0.0.0.\n* Use WAL\n- Log to stderr\n"
 	if text != want || len(added) != 1 {
-		t.Errorf("%q, added %q", text, added)
+		t.Errorf("merged lessons: got %q, added %q, want %q, one added", text, added, want)
 	}
 	if again, added := mergeLessons(text, []string{"Log to stderr"}); again != text || len(added) != 0 {
-		t.Errorf("done twice: %q, added %q", again, added)
+		t.Errorf("lessons merged twice: got %q, added %q, want %q, none added", again, added, text)
 	}
 	if text, _ := mergeLessons("", nil); text != "" {
-		t.Errorf("nothing became %q", text)
+		t.Errorf("lessons merged from nothing: got %q, want none", text)
 	}
 }
 
@@ -84,7 +85,8 @@ func TestMergeForgetsTheOldest(t *testing.T) {
 		fmt.Sscanf(b, "- lesson %d", &y)
 		return x - y
 	}) {
-		t.Errorf("%d bytes, %d lessons, the last %.20q", len(text), len(items), items[len(items)-1])
+		t.Errorf("lessons: got %d bytes, %d lessons, the last %.20q, want at most %d, %d, in order until lesson 299",
+			len(text), len(items), items[len(items)-1], maxBytes, maxLines)
 	}
 }
 
@@ -98,11 +100,12 @@ func FuzzLessons(f *testing.F) {
 			once, _ := mergeLessons(file, found.Items)
 			twice, added := mergeLessons(once, found.Items)
 			if len(once) < maxBytes/2 && strings.Count(once, "\n") < maxLines && (twice != once || len(added) > 0) {
-				t.Errorf("%q and %q: %q became %q", text, file, once, twice)
+				t.Errorf("lessons of %q merged twice with %q: got %q, added %q, want %q, none added",
+					text, file, twice, added, once)
 			}
 			for _, item := range found.Items {
 				if strings.ContainsAny(item, "\r\n") {
-					t.Errorf("%q: an item of several lines", item)
+					t.Errorf("item of %q: got %q, want a single line", text, item)
 				}
 			}
 		}

@@ -36,17 +36,17 @@ Write code.
 Test it.
 `
 	if diff := cmp.Diff(want, b.Render()); diff != "" {
-		t.Fatal(diff)
+		t.Fatalf("rendered prompts (-want +got)\n%s", diff)
 	}
 	again := ParsePrompts(want)
 	if diff := cmp.Diff(b, again); diff != "" {
-		t.Error(diff)
+		t.Errorf("prompts read back (-want +got)\n%s", diff)
 	}
-	if again.Current != "# Past Prompts\n## Version 9\nEvil\n\\# Current Prompt" {
-		t.Errorf("the prompt in use is %q", again.Current)
+	if want := "# Past Prompts\n## Version 9\nEvil\n\\# Current Prompt"; again.Current != want {
+		t.Errorf("current prompt: got %q, want %q", again.Current, want)
 	}
 	if n := again.Next("  \n", noon); n.Current != again.Current || n.Number() != 3 || len(n.Past) != 3 {
-		t.Errorf("an empty answer: %+v", n)
+		t.Errorf("prompts after an empty answer: got %+v, want the same prompt, number 3 and 3 versions", n)
 	}
 }
 
@@ -64,13 +64,13 @@ func TestPromptsByHand(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, ParsePrompts(c.text)); diff != "" {
-				t.Error(diff)
+				t.Errorf("prompts (-want +got)\n%s", diff)
 			}
 		})
 	}
 	b := Prompts{Past: []Version{{Title: "7 - long ago"}, {Title: "x"}, {Title: "2"}}}
 	if n := b.Next("p", noon).Past[3].Title; n != "8 - 2026-11-22 12:00:00" {
-		t.Errorf("the next version is %q", n)
+		t.Errorf("title of the last version: got %q, want 8 - 2026-11-22 12:00:00", n)
 	}
 }
 
@@ -83,7 +83,8 @@ func TestPromptsAreBounded(t *testing.T) {
 		b = b.Next(strings.Repeat("é", maxPrompt), noon)
 	}
 	if n := len(b.Render()); n > maxPrompts || b.Number() != 100 || len(b.Current) > maxPrompt || strings.Trim(b.Current, "é") != "" {
-		t.Errorf("%d bytes, version %d, a prompt of %d bytes", n, b.Number(), len(b.Current))
+		t.Errorf("prompts: got %d bytes, number %d, a prompt of %d bytes, want at most %d, 100, at most %d",
+			n, b.Number(), len(b.Current), maxPrompts, maxPrompt)
 	}
 }
 
@@ -127,15 +128,15 @@ func FuzzPrompts(f *testing.F) {
 		b := Prompts{Head: head, Current: current, Past: []Version{{title, past}, {"2", current}}}
 		want := b.normal()
 		if diff := cmp.Diff(want, ParsePrompts(b.Render())); diff != "" {
-			t.Fatal(diff)
+			t.Fatalf("prompts, written and read (-want +got)\n%s", diff)
 		}
 		read := ParsePrompts(head)
 		if diff := cmp.Diff(read.normal(), ParsePrompts(read.Render())); diff != "" {
-			t.Fatal(diff)
+			t.Fatalf("prompts from a text, written and read (-want +got)\n%s", diff)
 		}
 		next := read.Next(Improved(current), noon)
 		if len(next.Past) != len(read.Past)+1 {
-			t.Fatalf("%d versions, and then %d", len(read.Past), len(next.Past))
+			t.Fatalf("versions after Next: got %d, want %d", len(next.Past), len(read.Past)+1)
 		}
 	})
 }

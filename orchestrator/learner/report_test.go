@@ -86,7 +86,7 @@ Session summary: add
 ============================================================
 `
 	if diff := cmp.Diff(want, p.String()); diff != "" {
-		t.Error(diff)
+		t.Errorf("report of the session (-want +got)\n%s", diff)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestRanOf(t *testing.T) {
 		}
 	}
 	if got := (*Ran)(nil).text(); got != "It was not started." {
-		t.Errorf("no run: %q", got)
+		t.Errorf("text of no run: got %q, want %q", got, "It was not started.")
 	}
 }
 
@@ -123,12 +123,13 @@ func TestPrinted(t *testing.T) {
 	}
 	got, err := printed(roles.Record{Dir: dir})
 	if err != nil || !strings.HasSuffix(got, "xthe end\nwarning") || len(got) > maxPrinted+len("\nwarning") {
-		t.Errorf("%d bytes, %v: …%q", len(got), err, got[max(len(got)-40, 0):])
+		t.Errorf("printed text: got %d bytes, %v, …%q, want at most %d bytes that end with the warning",
+			len(got), err, got[max(len(got)-40, 0):], maxPrinted+len("\nwarning"))
 	}
 	if err := os.Remove(filepath.Join(dir, "stderr")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := printed(roles.Record{Dir: dir}); err == nil {
-		t.Error("got a record without its output")
+		t.Error("printed text of a record without its output: got no error, want one")
 	}
 }

@@ -59,7 +59,7 @@ func TestParseReview(t *testing.T) {
 func TestSummary(t *testing.T) {
 	got := ParseReview("SECURITY: " + strings.Repeat("x ", 2000) + "\nTESTS: ok").Summary()
 	if lines := strings.Split(got, "\n"); len(lines) != 6 || lines[0] != "ARCHITECTURE: no answer" || len(lines[3]) > 1300 || lines[4] != "TESTS: OK" {
-		t.Errorf("%.200q", got)
+		t.Errorf("summary: got %d lines, %.200q, want 6 with a shortened SECURITY and TESTS: OK", len(lines), got)
 	}
 }
 
@@ -70,15 +70,16 @@ func FuzzReview(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		r := ParseReview(text)
 		if len(r.Findings) != 5 {
-			t.Fatalf("%d findings", len(r.Findings))
+			t.Fatalf("findings in %q: got %d, want 5", text, len(r.Findings))
 		}
 		again := ParseReview(strings.ReplaceAll(r.Summary(), ": no answer", ":"))
 		for i, f := range r.Findings {
 			if f.State != again.Findings[i].State {
-				t.Errorf("%q: %s was %s, and is %s in the summary %q", text, f.Category, f.State, again.Findings[i].State, r.Summary())
+				t.Errorf("%s of %q in the summary %q: got %s, want %s",
+					f.Category, text, r.Summary(), again.Findings[i].State, f.State)
 			}
 			if strings.Contains(f.Text, "\n") {
-				t.Errorf("%q: a finding of several lines", text)
+				t.Errorf("finding in %q: got %q, want a single line", text, f.Text)
 			}
 		}
 	})
@@ -88,6 +89,6 @@ func FuzzReview(f *testing.F) {
 func TestReviewWithoutEnd(t *testing.T) {
 	r := ParseReview("SECURITY:\n" + strings.Repeat("a\n", 2<<20))
 	if len(r.Findings) == 0 || !slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.State == Issues }) {
-		t.Errorf("findings %v", r.Findings)
+		t.Errorf("findings: got %v, want one with issues", r.Findings)
 	}
 }

@@ -112,7 +112,7 @@ func TestPlay(t *testing.T) {
 	}
 	const keys = "s1-c1-generate.1 s1-c1-run.1 s1-c1-review.1 s1-c1-learnings.1 s1-c1-mistakes.1 s1-c1-improve.1 s1-c2-generate.1 s1-c2-run.1 s1-c2-review.1 s1-c2-learnings.1 s1-c2-mistakes.1 s1-c2-improve.1"
 	if got := strings.Join(w.asked, " "); got != keys {
-		t.Errorf("asked %s", got)
+		t.Errorf("calls: got %s, want %s", got, keys)
 	}
 	for name, want := range map[string]string{
 		"memory.txt": "- lesson of cycle 1\n- Use a pool\n- lesson of cycle 2\n", "mistakes.txt": "- No test\n",
@@ -125,25 +125,26 @@ func TestPlay(t *testing.T) {
 		})
 	}
 	if got := tree(t, h.Code()); got != "lib/deep/a.txt run.sh" {
-		t.Errorf("code/ holds %s", got)
+		t.Errorf("files of code/: got %s, want lib/deep/a.txt run.sh", got)
 	}
-	if got := tree(t, h.Cycle(2)); got != "improved_prompt.txt learnings.txt lib/.git/config lib/deep/a.txt mistakes.txt output.txt prompt.txt review.txt run.sh" {
-		t.Errorf("cycle-2/ holds %s", got)
+	if got, want := tree(t, h.Cycle(2)), "improved_prompt.txt learnings.txt lib/.git/config lib/deep/a.txt "+
+		"mistakes.txt output.txt prompt.txt review.txt run.sh"; got != want {
+		t.Errorf("files of cycle-2/: got %s, want %s", got, want)
 	}
 	b, err := h.Prompts()
 	if err != nil || b.Current != "Prompt 2.\n# Past Prompts" || len(b.Past) != 2 || b.Past[1].Text != "Prompt 1.\n# Past Prompts" || b.Past[1].Title != "2 - 2026-11-22 03:04:05" {
-		t.Errorf("%+v, %v", b, err)
+		t.Errorf("prompts: got %+v, %v, want Prompt 2 and 2 versions, the last Prompt 1", b, err)
 	}
 	second := read(t, h, "cycle-2/prompt.txt")
 	for _, want := range []string{"Prompt 1.", "- lesson of cycle 1\n", "- No test\n", "## Your task\n\na task\n"} {
 		if !strings.Contains(second, want) {
-			t.Errorf("the second prompt lacks %q:\n%s", want, second)
+			t.Errorf("second prompt: got\n%s\nwant %q in it", second, want)
 		}
 	}
 	printed := strings.Join(w.printed, "\n")
 	for _, want := range []string{"LEARNING CYCLE 1/2 [Agent: gemini | Model: m]", "  learned   2, new in memory.txt: 2\n", "LEARNING CYCLE 2/2", "  learned   2, new in memory.txt: 1\n", "  mistakes  1, new in mistakes.txt: 0\n", "is version 2 in prompts.md", "solutions/p/code lacks \"lib/.git\": git would execute its settings"} {
 		if !strings.Contains(printed, want) {
-			t.Errorf("it is not printed %q:\n%s", want, printed)
+			t.Errorf("printed text: got\n%s\nwant %q in it", printed, want)
 		}
 	}
 }
@@ -170,7 +171,8 @@ func TestResume(t *testing.T) {
 			}
 			s, resumed, err := Open(h, "a task", "gemini", "m", 2, time.Now())
 			if err != nil || !resumed || s.Key() != strings.TrimSuffix(at, "1")+"2" {
-				t.Fatalf("resumed %v at %s, %v", resumed, s.Key(), err)
+				t.Fatalf("Open: got resumed %t at %s, %v, want true at %s",
+					resumed, s.Key(), err, strings.TrimSuffix(at, "1")+"2")
 			}
 			if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Step != Done || len(w.asked) != 13 {
 				t.Errorf("got step %s after %d calls, %v, want %s after 13", s.Step, len(w.asked), err, Done)
@@ -198,11 +200,11 @@ func TestResumeWithAnotherAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := s.Last(); c.Agent != "gemini" || c.Model != "flash" {
-		t.Errorf("it goes on with %s (%s)", c.Agent, c.Model)
+		t.Errorf("agent of the cycle: got %s (%s), want gemini (flash)", c.Agent, c.Model)
 	}
 	w.say = scripted
 	if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Last().Agent != "gemini" {
-		t.Errorf("%+v, %v", s.Last(), err)
+		t.Errorf("last cycle: got %+v, %v, want the agent gemini", s.Last(), err)
 	}
 }
 
@@ -221,7 +223,8 @@ func TestKeepTwice(t *testing.T) {
 	}
 	b, err := h.Prompts()
 	if err != nil || b.Number() != 1 || b.Current != "Better." || read(t, h, MemoryFile) != "- Use a pool\n" {
-		t.Errorf("%+v, %v, %q", b, err, read(t, h, MemoryFile))
+		t.Errorf("prompts and memory.txt: got %+v, %v, %q, want Better. with number 1, and Use a pool once",
+			b, err, read(t, h, MemoryFile))
 	}
 }
 
@@ -243,7 +246,7 @@ func TestFilesTakenAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Step != Done || read(t, h, MistakesFile) != "- No test\n" {
-		t.Errorf("%s, %v", s.Step, err)
+		t.Errorf("session: got step %s, %v, want %s and the mistake No test", s.Step, err, Done)
 	}
 }
 
@@ -255,16 +258,16 @@ func TestFailedCycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Last().OK || s.Last().Failure != "the program failed: there is no run.sh" {
-		t.Fatalf("%+v, %v", s.Last(), err)
+		t.Fatalf("last cycle: got %+v, %v, want a failure because there is no run.sh", s.Last(), err)
 	}
 	if _, err := os.Stat(h.Code()); err == nil {
-		t.Error("a failed cycle became code/")
+		t.Error("code/ after a failed cycle: got a folder, want none")
 	}
 	if !strings.Contains(w.last[Mistakes], "There is no review, because the program failed: there is no run.sh") {
-		t.Errorf("asked for mistakes with\n%s", w.last[Mistakes])
+		t.Errorf("prompt for mistakes: got\n%s\nwant why there is no review in it", w.last[Mistakes])
 	}
 	if b, err := h.Prompts(); err != nil || b.Number() != 1 || read(t, h, MistakesFile) != "- No test\n" {
-		t.Errorf("nothing was learned from it: %+v, %v", b, err)
+		t.Errorf("prompts after a failed cycle: got %+v, %v, want number 1 and the mistake No test", b, err)
 	}
 }
 
@@ -281,10 +284,10 @@ func TestSecondSession(t *testing.T) {
 		}
 	}
 	if got := read(t, h, ".abl/sessions/1/cycle-1/output.txt"); got != "Made." {
-		t.Error(got)
+		t.Errorf("output.txt of session 1: got %q, want %q", got, "Made.")
 	}
 	if b, err := h.Prompts(); err != nil || b.Number() != 2 {
-		t.Errorf("%+v %v", b, err)
+		t.Errorf("prompts: got %+v, %v, want number 2", b, err)
 	}
 }
 
@@ -311,13 +314,13 @@ func TestWaitsForTheProvider(t *testing.T) {
 		t.Fatal(s.Key(), err)
 	}
 	if s, err = w.session(h).Play(t.Context(), s); err != nil || s.Step != Done || s.Last().Review == nil {
-		t.Fatalf("%+v, %v", s, err)
+		t.Fatalf("session: got %+v, %v, want step %s with a review", s, err, Done)
 	}
 	if fmt.Sprint(w.slept) != "[2s 4s]" {
-		t.Errorf("it waited %v", w.slept)
+		t.Errorf("waits: got %v, want [2s 4s]", w.slept)
 	}
 	if printed := strings.Join(w.printed, "\n"); !strings.Contains(printed, "waits until 03:04:09 UTC: the provider is failing: 503 (call 2 in a row, 8s of 1h0m0s)") {
-		t.Errorf("printed\n%s", printed)
+		t.Errorf("printed text: got\n%s\nwant the wait until 03:04:09 UTC and its reason in it", printed)
 	}
 }
 
@@ -333,10 +336,11 @@ func TestStopped(t *testing.T) {
 		}
 		s, err = w.session(h).Play(t.Context(), s)
 		if !errors.Is(err, want) || s.Key() != "s1-c1-generate.2" || len(w.slept) > 0 {
-			t.Errorf("%s: %v at %s after %v", class, err, s.Key(), w.slept)
+			t.Errorf("%s: got %v at %s after waits %v, want %v at s1-c1-generate.2 after none",
+				class, err, s.Key(), w.slept, want)
 		}
 		if s, err = Load(h); err != nil || s.Key() != "s1-c1-generate.2" {
-			t.Errorf("%s: %s on disk, %v", class, s.Key(), err)
+			t.Errorf("state on disk after %s: got %s, %v, want s1-c1-generate.2", class, s.Key(), err)
 		}
 	}
 }
@@ -372,16 +376,17 @@ func TestHostileCycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, _ := os.ReadFile(outside); string(data) != "mine" {
-		t.Error("a link was followed")
+		t.Errorf("file outside: got %q, want mine", data)
 	}
 	if got := tree(t, h.Code()); got != "lib/deep/a.txt lib/in run.sh" {
-		t.Errorf("code/ holds %q", got)
+		t.Errorf("files of code/: got %q, want lib/deep/a.txt lib/in run.sh", got)
 	}
 	if printed := strings.Join(w.printed, "\n"); !strings.Contains(printed, `"lib/no \xff text": it cannot be read`) || !strings.Contains(printed, `"a \xff file": it cannot be read`) {
-		t.Errorf("printed\n%s", printed)
+		t.Errorf("printed text: got\n%s\nwant both unreadable names in it", printed)
 	}
 	if read(t, h, "cycle-1/output.txt") != "Made." || !strings.Contains(read(t, h, "cycle-1/prompt.txt"), "a task") {
-		t.Error("the notes are not what they should be")
+		t.Errorf("output.txt and prompt.txt: got %q and %q, want Made. and a prompt with a task",
+			read(t, h, "cycle-1/output.txt"), read(t, h, "cycle-1/prompt.txt"))
 	}
 }
 
@@ -392,7 +397,7 @@ func TestLoadRefusesDamage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, _, err := Open(h, "t", "a", "m", 1, time.Now()); err == nil || !strings.Contains(err.Error(), "solutions/p/.abl/learn.json") {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("error for the state %s: got %v, want one that names learn.json", text, err)
 		}
 	}
 }
@@ -406,6 +411,6 @@ func TestBookByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b, err := h.Prompts(); err != nil || b.Current != "My own prompt." {
-		t.Errorf("%+v %v", b, err)
+		t.Errorf("prompts: got %+v, %v, want the prompt %q", b, err, "My own prompt.")
 	}
 }

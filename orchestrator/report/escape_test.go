@@ -28,7 +28,8 @@ func TestCode(t *testing.T) {
 		}
 	}
 	if got := code(strings.Repeat("é", 5000)); !strings.HasSuffix(got, "é … &#91;cut&#93;</code>") || len(got) > maxLine+40 {
-		t.Errorf("%d bytes: %s", len(got), got[len(got)-40:])
+		t.Errorf("code of a long text: got %d bytes, …%s, want at most %d with a cut end",
+			len(got), got[len(got)-40:], maxLine+40)
 	}
 }
 
@@ -46,13 +47,13 @@ func FuzzCode(f *testing.F) {
 		}
 		inner := strings.TrimSuffix(strings.TrimPrefix(got, "<code>"), "</code>")
 		if len(inner) != len(got)-len("<code></code>") {
-			t.Fatalf("%q", got)
+			t.Fatalf("code(%q): got %q, want a code element", s, got)
 		}
 		if plain := reference.ReplaceAllString(inner, ""); strings.ContainsAny(plain, steering+"\n\r") {
-			t.Fatalf("%q holds a mark", inner)
+			t.Fatalf("code(%q): got %q, want no Markdown characters in it", s, inner)
 		}
 		if back := html.UnescapeString(inner); back != line(s) {
-			t.Fatalf("a reader sees %q, it was %q", back, line(s))
+			t.Fatalf("text of code(%q): got %q, want %q", s, back, line(s))
 		}
 	})
 }
@@ -81,13 +82,13 @@ func FuzzFormats(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, wrong := range structure(doc) {
-			t.Fatalf("%s\n%s", wrong, doc)
+			t.Fatalf("structure of JUnit: got %s, want no error in\n%s", wrong, doc)
 		}
 		if diff := cmp.Diff(tagsOf(rendered(t, pageWith("x", 2))), tagsOf(rendered(t, pageWith(line(s), 2)))); diff != "" {
-			t.Fatalf("a page of other tags:\n%s", diff)
+			t.Fatalf("tags of a page (-want +got)\n%s", diff)
 		}
 		if a, b := rowsOf(Markdown(tame)), rowsOf(Markdown(wild)); a != b {
-			t.Fatalf("%d rows of Markdown, want %d", b, a)
+			t.Fatalf("rows of Markdown: got %d, want %d", b, a)
 		}
 		var out bytes.Buffer
 		if err := Text(&out, wild); err != nil {
@@ -100,7 +101,7 @@ func FuzzFormats(f *testing.F) {
 			}
 		}
 		if strings.ContainsFunc(out.String(), steers) || heads != 5 {
-			t.Fatalf("%d lines at the margin:\n%s", heads, out.String())
+			t.Fatalf("text: got %d lines at the margin, want 5 and no control characters in\n%s", heads, out.String())
 		}
 	})
 }

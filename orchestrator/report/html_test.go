@@ -153,7 +153,7 @@ func TestPage(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (go test ./orchestrator/report -update):\n%s", path, diff)
+				t.Errorf("%s (-want +got; go test ./orchestrator/report -update writes it)\n%s", path, diff)
 			}
 		})
 	}
@@ -172,7 +172,7 @@ func TestPageIsBounded(t *testing.T) {
 			}
 			for _, want := range []string{"left out: .abl/logs/calls/", "git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb<", "the end of iteration 50"} {
 				if !bytes.Contains(page, []byte(want)) {
-					t.Errorf("the page lacks %q", want)
+					t.Errorf("page of %d bytes: got no %q, want it", len(page), want)
 				}
 			}
 			if got, want := bytes.Contains(page, []byte("fit on this page: abl report 2 --step 1<")), name != "plain"; got != want {
@@ -194,11 +194,11 @@ func TestPageNamesOmittedParts(t *testing.T) {
 	page := string(rendered(t, p))
 	for _, want := range []string{"earlier messages left out", "over 1 file, at least <", "3 more files not shown", "The rest does not fit on this page: git -C src diff aaaaaaaaaaaa bbbbbbbbbbbb<"} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
+			t.Errorf("page of %d bytes: got no %q, want it", len(page), want)
 		}
 	}
 	if strings.Contains(page, "diff aaaaaaaaaaaa bbbbbbbbbbbb -- x; rm") || strings.Contains(page, "No text to compare") {
-		t.Error("a name is a part of a command, or what was not read is taken for nothing")
+		t.Error("page: got a name in a command or unread changes as no text, want neither")
 	}
 }
 
@@ -211,7 +211,7 @@ func TestReplayTextsAndOKSoFar(t *testing.T) {
 	}
 	f := sample("fail", "refuted", contract(1, "P1.C1", "a → b", "unknown", "", "untried"), contract(1, "P1.C2", "c → d", "fail", "replay", "failed"))
 	if got := Markdown(Run{Phase: 1, Record: &f}); !strings.Contains(got, "| ok so far |") {
-		t.Errorf("nothing is ok so far in\n%s", got)
+		t.Errorf("Markdown: got\n%s\nwant ok so far in it", got)
 	}
 }
 

@@ -130,7 +130,7 @@ func TestStructureRefuses(t *testing.T) {
 		"<testsuites><testsuite name='a' tests='0' failures='0' errors='0' time='soon'/></testsuites>", "<testsuites>", "<testsuites>text</testsuites>", "<other/>",
 	} {
 		if len(structure([]byte(doc))) == 0 {
-			t.Errorf("let through: %s", doc)
+			t.Errorf("structure of %s: got no error, want one", doc)
 		}
 	}
 }
@@ -146,11 +146,11 @@ func TestJUnitOfSeveralPhases(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, wrong := range structure(data) {
-		t.Error(wrong)
+		t.Errorf("structure of JUnit: got %s, want no error", wrong)
 	}
 	for _, want := range []string{`id="0"`, `id="1"`, `name="abl phase 2" `, `tests="1" failures="0" errors="1"`, `classname="phase1" time="1.500">`} {
 		if !strings.Contains(string(data), want) {
-			t.Errorf("want %s in\n%s", want, data)
+			t.Errorf("JUnit: got\n%s\nwant %s in it", data, want)
 		}
 	}
 }
@@ -167,16 +167,16 @@ func TestJUnitIsGreenOnlyForAPass(t *testing.T) {
 				}
 				red := strings.Contains(string(data), "<failure") || strings.Contains(string(data), "<error")
 				if green := v == "pass" && result == audit.Pass; green == red && !(v == "pass" && result == audit.Unknown && is == "") {
-					t.Errorf("verdict %s, contract %s (%s): red is %v", v, result, is, red)
+					t.Errorf("red for verdict %s, contract %s (%s): got %t, want %t", v, result, is, red, !green)
 				}
 				for _, wrong := range structure(data) {
-					t.Error(wrong)
+					t.Errorf("structure for verdict %s, contract %s (%s): got %s, want no error", v, result, is, wrong)
 				}
 			}
 		}
 	}
 	data, err := JUnit(Run{Phase: 1, Ended: &Ended{Code: 2, What: "a spec error"}})
 	if err != nil || !strings.Contains(string(data), `errors="1"`) {
-		t.Errorf("%s, %v", data, err)
+		t.Errorf("JUnit of a spec error: got %s, %v, want one error in it", data, err)
 	}
 }

@@ -114,7 +114,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, wrong := range structure(xml) {
-			t.Errorf("%s: %s", name, wrong)
+			t.Errorf("structure of %s: got %s, want no error", name, wrong)
 		}
 		for ext, got := range map[string]string{"txt": text.String(), "md": Markdown(r), "xml": string(xml)} {
 			path := filepath.Join("testdata", name+"."+ext)
@@ -128,7 +128,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (go test ./orchestrator/report -update):\n%s", path, diff)
+				t.Errorf("%s (-want +got; go test ./orchestrator/report -update writes it)\n%s", path, diff)
 			}
 		}
 	}
