@@ -80,8 +80,8 @@ func TestAppAnswers(t *testing.T) {
 		{"an exit code", `{"exit":3,"stdout":"aGk="}`, "", 3},
 		{"none", `{"exit":0,"error":"too many commands are waiting"}`, "abl-cmd: too many commands are waiting", 125},
 		{"abl-cmd's own", `{"exit":125}`, "the program itself ended with exit code 125", 125},
-		{"a path that leads out", `{"files":{"../outside":"eA=="}}`, "is not a path below the folder", 125},
-		{"an absolute path", `{"files":{"` + outside + `":"eA=="}}`, "is not a path below the folder", 125},
+		{"a path that leads out", `{"files":{"../outside":"eA=="}}`, "is not a relative path inside", 125},
+		{"an absolute path", `{"files":{"` + outside + `":"eA=="}}`, "is not a relative path inside", 125},
 		{"no reply", `hello`, "cannot read the broker's reply", 125},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func sealNetwork() error {
 		err = keepTo(loop.Index, networks)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot close the network (does the engine's kernel have nf_tables?): %w", err)
+		return fmt.Errorf("cannot install the packet filter: %w (it needs nf_tables in the engine's kernel)", err)
 	}
 	if err := dropDefault(); err != nil {
 		return fmt.Errorf("cannot remove the default route: %w", err)

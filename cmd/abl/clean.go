@@ -39,14 +39,14 @@ example by git clean -ffdx). In a directory without a project, abl learn clean r
 those of solutions/.
 
 It also restores the owner of files that containers used, and undoes the partial changes
-of a killed code-commit. It never changes source, tests, specs, logs and the ledger
-otherwise.
+of a killed code-commit. It changes no other files: source, tests, specs, logs and the
+ledger stay as they are.
 
 --orphans also removes what projects in other directories left, if their state is gone,
 none of their containers runs, and all deadlines passed a week ago.
 --all removes nothing. It lists every abl project on the engine, the oldest first.`,
 		Flags: []cli.Flag{
-			{Name: "orphans", To: &o.orphans, Usage: "also remove those of projects whose state is gone"},
+			{Name: "orphans", To: &o.orphans, Usage: "also remove those of projects without .abl/state.json"},
 			{Name: "all", To: &o.all, Usage: "list every abl project on the engine with its age, and remove nothing"},
 			{Name: "json", Usage: "with --all: one JSON document (docs/json.md)"},
 		},

@@ -58,7 +58,7 @@ func imagesCommand() cli.Command {
 				Values: images.Programs(),
 				Flags:  cli.ImageFlags(),
 				Run:    updateImage,
-				Usage:  "build an agent's newest version and test it on the demo, with a model on this machine",
+				Usage:  "build an agent's newest version and test it on the demo with a mock model server",
 			},
 			{
 				Name: "prune", Usage: "delete images that no project on this machine used for 30 days", Run: onEngine(pruneImages),

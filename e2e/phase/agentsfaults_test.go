@@ -50,13 +50,13 @@ var (
 var agentFaults = []agentFault{
 	{
 		is:       modelserver.TooLong,
-		what:     "the prompt has more tokens than the model takes: 400",
+		what:     "the prompt has more tokens than the model accepts: 400",
 		faultEnd: endsLarge,
 		says:     "the prompt is longer than the model accepts",
 	},
 	{
 		is:       modelserver.TooBig,
-		what:     "the request has more bytes than the API takes: 413, Gemini 400",
+		what:     "the request has more bytes than the API accepts: 413, Gemini 400",
 		faultEnd: endsLarge,
 		says:     "the prompt is longer than the model accepts",
 	},
@@ -92,13 +92,13 @@ var agentFaults = []agentFault{
 	},
 	{
 		is:       "429 90000",
-		what:     "a limit of the rate, with a wait of a day: 429",
+		what:     "a rate limit with Retry-After of a day: 429",
 		faultEnd: endsQuota,
 		says:     "come back after",
 	},
 	{
 		is:       "429 1",
-		what:     "a limit of the rate, with a wait of a second: 429",
+		what:     "a rate limit with Retry-After of a second: 429",
 		faultEnd: faultEnd{outcome.RateLimited, 1, 75},
 		says:     "the provider responds 429",
 	},
@@ -116,14 +116,14 @@ var agentFaults = []agentFault{
 	},
 	{
 		is:       modelserver.Reset,
-		what:     "the connection is closed instead of an answer",
+		what:     "the connection is closed without a response",
 		faultEnd: faultEnd{outcome.Network, 1, 75},
 		says:     "the provider did not respond",
 		unknown:  true,
 	},
 	{
 		is:       modelserver.Garbled,
-		what:     "200 with JSON of another form",
+		what:     "200 with unexpected JSON",
 		faultEnd: endsAway,
 		says:     "with something other than a response of a model",
 		unknown:  true,
@@ -144,13 +144,13 @@ var agentFaults = []agentFault{
 	},
 	{
 		is:       modelserver.Blank,
-		what:     "a complete answer without text or the use of a tool",
+		what:     "a complete response without text or a tool call",
 		faultEnd: faultEnd{outcome.Nothing, 2, 5},
 		says:     "used no tool",
 	},
 	{
 		is:       modelserver.Slow,
-		what:     "a byte now and then, until `loop.call_timeout`",
+		what:     "one byte at a time, until `loop.call_timeout`",
 		faultEnd: endsAway,
 		says:     "(stopped as timeout)",
 		unknown:  true,
@@ -159,7 +159,7 @@ var agentFaults = []agentFault{
 	{
 		is:       modelserver.Silence,
 		tool:     true,
-		what:     "no answer, until `loop.idle_timeout`",
+		what:     "no response, until `loop.idle_timeout`",
 		faultEnd: endsAway,
 		says:     "(stopped as idle)",
 		unknown:  true,
@@ -168,7 +168,7 @@ var agentFaults = []agentFault{
 	{
 		is:       modelserver.Half,
 		tool:     true,
-		what:     "the connection breaks amid an answer",
+		what:     "the connection breaks during a response",
 		faultEnd: endsAway,
 		says:     "the provider's response is incomplete",
 		unknown:  true,
@@ -176,7 +176,7 @@ var agentFaults = []agentFault{
 	{
 		is:       modelserver.Unended,
 		tool:     true,
-		what:     "the answer has no last event",
+		what:     "the response has no last event",
 		faultEnd: endsAway,
 		says:     "has no finish reason",
 		unknown:  true,
@@ -184,7 +184,7 @@ var agentFaults = []agentFault{
 	{
 		is:       modelserver.Erring,
 		tool:     true,
-		what:     "the answer ends with an error",
+		what:     "the response ends with an error",
 		faultEnd: endsAway,
 		says:     "ended its response with an error",
 		unknown:  true,
@@ -192,34 +192,34 @@ var agentFaults = []agentFault{
 	{
 		is:       modelserver.Jumbled,
 		tool:     true,
-		what:     "an event of the answer is not JSON",
+		what:     "an event of the response is not JSON",
 		faultEnd: endsAway,
 		says:     "a part of it is not JSON",
 		unknown:  true,
 	},
 	{
 		is:       modelserver.Limited,
-		what:     "the first answer is cut at a limit of tokens",
+		what:     "the first response is cut at the token limit",
 		faultEnd: faultEnd{outcome.Cut, 2, 5},
 		says:     "was cut off at",
 	},
 	{
 		is:       modelserver.Declined,
-		what:     "a filter, or the model, declines the first answer",
+		what:     "a filter, or the model, declines the first response",
 		faultEnd: faultEnd{outcome.Filtered, 2, 5},
 		says:     "refused to respond",
 	},
 	{
 		is:       modelserver.Limited,
 		tool:     true,
-		what:     "the answer is cut at a limit of tokens",
+		what:     "the response is cut at the token limit",
 		faultEnd: faultEnd{outcome.Cut, 2, 5},
 		says:     "was cut off at",
 	},
 	{
 		is:       modelserver.Declined,
 		tool:     true,
-		what:     "a filter, or the model, declines to answer",
+		what:     "a filter, or the model, declines to respond",
 		faultEnd: faultEnd{outcome.Filtered, 2, 5},
 		says:     "refused to respond",
 	},
@@ -240,7 +240,7 @@ var agentFaults = []agentFault{
 	{ // the last one, because the phase passes
 		is:       "429 1",
 		last:     2,
-		what:     "a limit of the rate for two requests, with a wait of a second: 429",
+		what:     "a rate limit for two requests, with Retry-After of a second: 429",
 		faultEnd: faultEnd{outcome.Done, 2, 0},
 	},
 }

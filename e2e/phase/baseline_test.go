@@ -68,7 +68,7 @@ func TestBaseline(t *testing.T) {
 			"program",
 			"kind: command, command: node nothing.mjs, probe: --version",
 			server,
-			[]string{"its run with --version ended with exit code 1", "Cannot find module"},
+			[]string{"the program, run with --version, exited with code 1", "Cannot find module"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

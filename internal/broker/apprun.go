@@ -168,7 +168,7 @@ func LayFiles(dir string, files map[string][]byte) error {
 	defer root.Close()
 	for name, data := range files {
 		if !filepath.IsLocal(name) || name == "." {
-			return fmt.Errorf("%q is not a path below the folder", name)
+			return fmt.Errorf("%q is not a relative path inside %q", name, dir)
 		}
 		err := errors.Join(root.MkdirAll(filepath.Dir(name), 0o755), root.RemoveAll(name))
 		if err == nil {

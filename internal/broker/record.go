@@ -70,7 +70,7 @@ func keepLog(file io.Writer, max int64) (*appLog, error) {
 	return l, nil
 }
 
-// note writes a line of the broker.
+// note writes a message of abl to the log.
 func (l *appLog) note(format string, args ...any) {
 	fmt.Fprintf(l.pipe, "abl: "+format+"\n", args...)
 }

@@ -135,10 +135,10 @@ type NoProgress struct {
 
 // Verify sets the conditions of a pass.
 type Verify struct {
-	Evidence     string `yaml:"evidence"`      // required or off
-	StrengthTime Effort `yaml:"strength_time"` // for replays with altered responses; 0 for none
-	AllowWeak    Chain  `yaml:"allow_weak"`    // contracts whose tests may be weak, or all
-	AllowUnread  Chain  `yaml:"allow_unread"`  // contracts with a body that abl cannot read, or all
+	Evidence     string   `yaml:"evidence"`      // required or off
+	StrengthTime TestTime `yaml:"strength_time"` // for replays with altered responses; 0 for none
+	AllowWeak    Chain    `yaml:"allow_weak"`    // contracts whose tests may be weak, or all
+	AllowUnread  Chain    `yaml:"allow_unread"`  // contracts with a body that abl cannot read, or all
 }
 
 // Commit sets which files may be committed.
@@ -257,7 +257,7 @@ func Default() Config {
 			NoProgress:            NoProgress{Unverified: 2},
 		},
 		Adopt:   Adopt{Baseline: "on"},
-		Verify:  Verify{Evidence: "required", StrengthTime: Effort{Times: 3}},
+		Verify:  Verify{Evidence: "required", StrengthTime: TestTime{Times: 3}},
 		Network: Network{Pool: "10.231.0.0/16", Builds: "engine"},
 		Limits: Limits{
 			Memory:   4 << 30,

@@ -173,7 +173,7 @@ func (r reference) shape(k key) object {
 	switch k.of {
 	case reflect.TypeFor[Duration](): // 0 is a number in YAML
 		return object{"type": []string{"string", "integer"}, "pattern": "^(0|" + aTime + ")$", "minimum": 0, "maximum": 0}
-	case reflect.TypeFor[Effort]():
+	case reflect.TypeFor[TestTime]():
 		return object{"type": []string{"string", "integer"}, "pattern": "^(0|[0-9.]+x|" + aTime + ")$", "minimum": 0, "maximum": 0}
 	case reflect.TypeFor[Size]():
 		return object{"type": []string{"string", "integer"}, "pattern": "^[0-9]+[kmgtKMGT]?$", "minimum": 0}

@@ -170,10 +170,10 @@ func (l *Loaded) Fixed(key, text string) (string, error) {
 
 func unknownAgent(l *Loaded, key, name string, known []string) error {
 	if near := wording.Near(name, known); near != "" {
-		return l.mistake(key, "", "there is no agent %q; did you mean %q?", name, near)
+		return l.mistake(key, "", "unknown agent %q; did you mean %q?", name, near)
 	}
 	return l.mistake(key, "agents.NAME.command or agents.NAME.acp defines your own agent (docs/agents.md)",
-		"there is no agent %q; there are %s", name, strings.Join(known, ", "))
+		"unknown agent %q; want one of %s", name, strings.Join(known, ", "))
 }
 
 // dropModels removes the models of a role that are for another agent: models of the file, if a flag sets

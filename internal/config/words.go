@@ -28,15 +28,15 @@ func (d Duration) MarshalText() ([]byte, error) {
 	return []byte(short), nil
 }
 
-// Effort is a time written as 30m, or a multiple of a measured time, written as 3x.
-type Effort struct {
+// TestTime is a time written as 30m, or a multiple of a measured time, written as 3x.
+type TestTime struct {
 	Times float64
 	Time  Duration
 }
 
 // UnmarshalText reads 3x, 0.5x, 90s, 30m or 0.
-func (e *Effort) UnmarshalText(text []byte) error {
-	*e = Effort{}
+func (e *TestTime) UnmarshalText(text []byte) error {
+	*e = TestTime{}
 	var err error
 	if times, ok := strings.CutSuffix(string(text), "x"); ok {
 		e.Times, err = strconv.ParseFloat(times, 64)
@@ -44,27 +44,27 @@ func (e *Effort) UnmarshalText(text []byte) error {
 		err = e.Time.UnmarshalText(text)
 	}
 	if err != nil || e.Time < 0 || !(e.Times >= 0 && e.Times <= 1e6) {
-		const want = "a time such as 90s or 30m, 3x for three times what the tests take, or 0"
+		const want = "a duration such as 90s or 30m, a multiple of the tests' duration such as 3x, or 0"
 		return fmt.Errorf("want %s, got %q", want, text)
 	}
 	return nil
 }
 
 // MarshalText writes the form that UnmarshalText reads.
-func (e Effort) MarshalText() ([]byte, error) {
+func (e TestTime) MarshalText() ([]byte, error) {
 	if e.Times > 0 {
 		return append(strconv.AppendFloat(nil, e.Times, 'g', -1, 64), 'x'), nil
 	}
 	return e.Time.MarshalText()
 }
 
-// leastEffort is the minimum of a multiple, because a measured time may be close to 0.
-const leastEffort = 5 * time.Second
+// minTestTime is the minimum of a multiple, because a measured time may be close to 0.
+const minTestTime = 5 * time.Second
 
 // Of returns the time for a measured time.
-func (e Effort) Of(took time.Duration) time.Duration {
+func (e TestTime) Of(took time.Duration) time.Duration {
 	if e.Times > 0 {
-		return max(time.Duration(e.Times*float64(took)), leastEffort)
+		return max(time.Duration(e.Times*float64(took)), minTestTime)
 	}
 	return time.Duration(e.Time)
 }

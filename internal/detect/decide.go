@@ -46,8 +46,8 @@ func (p *project) decide() {
 	}
 }
 
-// renameHosts returns a fact in which the services are named as in app.services. A value that only is a name may be
-// the name of a database, unless the variable is about a host.
+// renameHosts replaces the names of services in a fact with those in app.services. It keeps a value that
+// is only a name, because it may name a database, unless the variable's name contains HOST.
 func (p *project) renameHosts(f Fact) Fact {
 	if !strings.HasPrefix(f.Key, "app.env.") {
 		return f

@@ -401,8 +401,8 @@ func (v shape) listFits(list []any, echoes []echo, exact bool) bool {
 	return true
 }
 
-// itemsMayFollow reports whether the list may have more items than the contract names: objects,
-// because other tests may have created some.
+// itemsMayFollow reports whether the list may have more items than the contract names. A list of
+// objects may, because other tests may have created some.
 func (v shape) itemsMayFollow() bool {
 	return slices.ContainsFunc(v.items, func(item shape) bool { return item.fields != nil })
 }

@@ -63,7 +63,7 @@ func (p Project) Lock() (unlock func() error, restored []string, err error) {
 		paths, torn := Recover(p.Root, ProfileOf(protocol).Stage())
 		restored = append(restored, paths...)
 		if torn != nil {
-			const do = "look at git status; the old files are in the folder that is named"
+			const do = "run git status, and restore the old files from the directory in this message"
 			torn = fmt.Errorf("an interrupted change was not undone: %w", torn)
 			err = errors.Join(err, &environment.Error{Class: environment.Person, Do: do, Err: torn})
 		}

@@ -24,17 +24,17 @@ func (p Page) Open() string {
 // failure is a contract that failed, with its input and the observation.
 type failure struct{ ID, Says, Input, Observed string }
 
-// mostFailures is the number of failures at the top of the page.
-const mostFailures = 20
+// maxFailures is the number of failures at the top of the page.
+const maxFailures = 20
 
-// Failures returns the first failures of the newest iteration.
+// Failures returns the failures of the newest iteration, at most maxFailures.
 func (p Page) Failures() []failure {
 	all := p.failures()
-	return all[:min(len(all), mostFailures)]
+	return all[:min(len(all), maxFailures)]
 }
 
 // MoreFailures returns the number of failures that are left out.
-func (p Page) MoreFailures() int { return max(0, len(p.failures())-mostFailures) }
+func (p Page) MoreFailures() int { return max(0, len(p.failures())-maxFailures) }
 
 func (p Page) failures() (all []failure) {
 	if p.Record == nil {

@@ -137,11 +137,11 @@ func workspaceMounts(p state.Project, dir, target string) []sandbox.Mount {
 	}
 }
 
-// Expected returns the description of a container that has what the rule allows. The engine must
-// report this one, whatever the container was created from.
+// Expected returns box with the mounts and options that the rule allows. abl compares it with the
+// container that the engine reports, not with the request that created it.
 func (r Rule) Expected(box sandbox.Box) sandbox.Box {
 	box.Mounts = r.mounts
-	box.Loose, box.Seals, box.Below = false, false, false // a service, a holder, and what ends with a holder
+	box.Loose, box.Seals, box.Below = false, false, false // options of holders and services only
 	return box
 }
 

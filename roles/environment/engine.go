@@ -41,8 +41,8 @@ func Connect(ctx context.Context) (Engine, sandbox.Info, error) {
 		return nil, info, err
 	}
 	if info.Podman {
-		return nil, info, fmt.Errorf("%w: Podman %s is not supported: its Docker socket cannot apply abl's list of system "+
-			"calls; use Docker", sandbox.ErrWeak, info.Version)
+		return nil, info, fmt.Errorf("%w: Podman %s is not supported: its Docker API cannot apply abl's seccomp profile; "+
+			"use Docker", sandbox.ErrWeak, info.Version)
 	}
 	if info.Rootless || info.UserNS {
 		return nil, info, fmt.Errorf("%w: it maps user ids (rootless or userns-remap), "+

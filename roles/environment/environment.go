@@ -77,7 +77,7 @@ func Open(ctx context.Context, o Options) (*Environment, error) {
 	}
 	e := &Environment{Options: o, forwards: map[string]*forwarder{}}
 	e.UID, e.GID, e.Lend = hostfs.RoleID(o.Owned, os.Geteuid())
-	for _, do := range []func(context.Context) error{e.reach, e.setUp, e.seesFiles, e.sweepLeft} {
+	for _, do := range []func(context.Context) error{e.connect, e.setUp, e.seesFiles, e.sweepLeft} {
 		err := do(ctx)
 		if err == nil {
 			err = ctx.Err()
@@ -96,8 +96,9 @@ func Open(ctx context.Context, o Options) (*Environment, error) {
 	return e, nil
 }
 
-// reach connects to the engine.
-func (e *Environment) reach(ctx context.Context) (err error) {
+// connect connects to the engine. Requests to it fail when the lock of the project is lost, and are
+// repeated while the engine does not respond.
+func (e *Environment) connect(ctx context.Context) (err error) {
 	if e.Engine, e.Info, err = Connect(ctx); err != nil {
 		return err
 	}

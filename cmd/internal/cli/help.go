@@ -72,9 +72,10 @@ func (app *App) topics() []Topic {
 	section(b, "Exit codes", 3, codeRows(codes))
 	text := strings.TrimPrefix(b.String(), "\n")
 	if app.Root == nil {
-		text += "\n" + folded(`After every code but 0, 1 and 2 the same command resumes where it stopped, and
-pays for no finished call again. A command with other meanings lists them in its own
-help. docs/exit-codes.md says for each code what is saved and what to do.`)
+		text += "\n" + folded(`After any exit code except 0, 1 and 2, run the same command again: it resumes where it
+stopped, and never pays for a finished call again. Commands with other meanings list
+them in their own help. docs/exit-codes.md lists what is saved and what to do for each
+code.`)
 	}
 	return append(slices.Clip(app.Topics), Topic{Name: "exit-codes", Usage: "what the exit codes mean", Text: text})
 }

@@ -157,7 +157,7 @@ lessons.`,
 func runClean(ctx context.Context, in *cli.Input) error {
 	here, err := state.Real(".")
 	if err != nil {
-		return fmt.Errorf("cannot work here: %w", err)
+		return fmt.Errorf("cannot resolve the current directory: %w", err)
 	}
 	eng, _, err := environment.Connect(ctx)
 	if err != nil {

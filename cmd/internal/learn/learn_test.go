@@ -207,7 +207,7 @@ func TestAgentOfOnesOwn(t *testing.T) {
 	}
 	wants(t, "the output", out, "Agent: mine, model: my-model", "LEARNING CYCLE 1/1 [Agent: mine | Model: my-model]")
 	code, _, voice = p.call("", "x", "--agent", "mien")
-	if code != 2 || !strings.Contains(voice, `--agent: agent.builder: there is no agent "mien"; did you mean "mine"?`) {
+	if code != 2 || !strings.Contains(voice, `--agent: agent.builder: unknown agent "mien"; did you mean "mine"?`) {
 		t.Errorf("--agent mien: got exit code %d with %s, want 2 and the suggestion mine", code, voice)
 	}
 }

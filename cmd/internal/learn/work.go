@@ -48,7 +48,7 @@ type work struct {
 func openWork(in *cli.Input, open opener) (*work, error) {
 	here, err := state.Real(".")
 	if err != nil {
-		return nil, fmt.Errorf("cannot work here: %w", err)
+		return nil, fmt.Errorf("cannot resolve the current directory: %w", err)
 	}
 	out := map[bool]io.Writer{true: in.Stderr, false: in.Stdout}[in.Bool("json")]
 	w := &work{in: in, open: open, here: here, root: here, printer: &printer{out: out, in: in}}

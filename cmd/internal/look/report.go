@@ -42,7 +42,7 @@ each verdict; no role sees them.`,
 		Examples: "abl report\nabl report 1\nabl report 2 --step 3 --md\nabl report 1 --html page.html\nabl report --open",
 		Flags: []cli.Flag{
 			{Name: "step", To: &o.step, Value: "X", Usage: "show the iteration of step-X (default: the last)"},
-			{Name: "html", To: &o.html, Usage: "write a page and print its path (default: of the phase judged last)"},
+			{Name: "html", To: &o.html, Usage: "write the HTML report and print its path (without N: of the phase judged last)"},
 			{Name: "open", To: &o.open, Usage: "open the page in your browser ($BROWSER, otherwise the desktop's)"},
 			{Name: "md", To: &o.md, Usage: "print Markdown"},
 			{Name: "json", Usage: "print the records as one JSON document (docs/json.md)"},

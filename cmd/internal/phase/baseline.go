@@ -131,15 +131,15 @@ func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 		return "", "", err
 	}
 	printed = r.In.Safe.String(lastLines(string(ran.Output), 20))
-	switch what := "its run with " + args; {
+	switch what := "the program, run with " + args + ","; {
 	case ran.AppFailed != "":
 		failed, printed, _ = strings.Cut(ran.AppFailed, "\n")
 	case ran.Gone != "":
-		failed = what + " has no result: " + ran.Gone
+		failed = what + " returned no result: " + ran.Gone
 	case ran.Late:
-		failed = fmt.Sprintf("%s did not end within %s", what, probeLimit)
+		failed = fmt.Sprintf("%s did not exit within %s", what, probeLimit)
 	case ran.Exit >= 125 || ran.Exit != 0 && r.Conf.App.Probe != "":
-		failed = fmt.Sprintf("%s ended with exit code %d", what, ran.Exit)
+		failed = fmt.Sprintf("%s exited with code %d", what, ran.Exit)
 	}
 	if failed == "" {
 		return "", "", nil

@@ -375,7 +375,8 @@ func (x exchange) believable(n int, in incoming) error {
 func (x *exchange) lay(to string, data []byte) error {
 	for at := filepath.Dir(to); at != x.Paths.Root; at = filepath.Dir(at) {
 		if is, err := os.Lstat(at); err == nil && !is.IsDir() {
-			return exit.With(exit.Person, fmt.Errorf("%q is a link or a file, not a folder", x.Paths.Rel(at)), "move it away")
+			return exit.With(exit.Person, fmt.Errorf("%q is a file or a symbolic link, want a directory", x.Paths.Rel(at)),
+				"rename it and run the command again")
 		}
 	}
 	return errors.Join(hostfs.MkdirAll(x.Paths.Root, x.Paths.Rel(filepath.Dir(to))), hostfs.Write(to, data, 0o644))

@@ -110,9 +110,8 @@ func (x exchange) fetchedWhole(ctx context.Context) error {
 		return err
 	}
 	ref := strings.TrimPrefix(strings.TrimPrefix(refs[0], "refs/heads/"), "refs/remotes/")
-	return exit.With(exit.Person, fmt.Errorf("branch %s exists, but its state does not: there is no %s here", ref,
-		stateRef),
-		x.fetchRefs()+" fetches it; if nobody published a state, remove the branch to start from scratch")
+	return exit.With(exit.Person, fmt.Errorf("branch %s exists, but %s was not fetched", ref, stateRef),
+		"run "+x.fetchRefs()+"; if no state was published, delete the branch to start from scratch")
 }
 
 // pullNewer pulls a state that was fetched and that continues the state of this project. It fails

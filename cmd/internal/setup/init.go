@@ -158,7 +158,8 @@ func askedFor(in *cli.Input, dir string, p scaffold.Plan) (scaffold.Plan, error)
 	if fi, err := os.Lstat(filepath.Join(dir, state.Dir)); errors.Is(err, fs.ErrNotExist) {
 		return p, adopt(in, dir, &p)
 	} else if err == nil && !fi.IsDir() {
-		return p, cli.WithHint("move it away", "cannot create a project: .abl here is a link or a file, not a directory")
+		return p, cli.WithHint("rename it and run the command again",
+			"cannot create a project: .abl here is a file or a symbolic link, want a directory")
 	}
 	s, err := project.OpenAt(in, dir)
 	if err != nil || s.Conf.File == "" {

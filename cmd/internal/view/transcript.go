@@ -28,7 +28,7 @@ const (
 	shownCols = 300
 )
 
-// Heading prints a line of abl's own.
+// Heading prints a line from abl, which begins with a rule.
 func (t *Transcript) Heading(text string) {
 	fmt.Fprintf(t.Out, "── %s\n", t.Safe.Line(text))
 }

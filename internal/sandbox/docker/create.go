@@ -53,7 +53,7 @@ func (e *Engine) Create(ctx context.Context, box sandbox.Box) (id string, err er
 func (e *Engine) inspectReach(ctx context.Context, box sandbox.Box) error {
 	egress := false
 	for _, end := range box.Reach.Endpoints {
-		n, err := e.inspectNetwork(ctx, end.Network)
+		n, err := e.networkNamed(ctx, end.Network)
 		if err != nil {
 			return err
 		}

@@ -30,10 +30,10 @@ func (e *stores) EnsureNetwork(ctx context.Context, n sandbox.Network) (err erro
 	defer func() { err = about(err, "cannot create network %q", n.Name) }()
 	e.making.Lock()
 	defer e.making.Unlock()
-	there, err := e.inspectNetwork(ctx, n.Name)
+	there, err := e.networkNamed(ctx, n.Name)
 	if errdefs.IsNotFound(err) {
 		if err = e.makeNetwork(ctx, n); err == nil {
-			there, err = e.inspectNetwork(ctx, n.Name) // another abl may have created it, or the response was lost
+			there, err = e.networkNamed(ctx, n.Name) // another abl may have created it, or the response was lost
 		}
 	}
 	if err != nil {
@@ -42,13 +42,13 @@ func (e *stores) EnsureNetwork(ctx context.Context, n sandbox.Network) (err erro
 	return fits(there, n)
 }
 
-// inspectNetwork returns a network by its name. If several have the name, it removes all
+// networkNamed returns a network by its name. If several have the name, it removes all
 // except one.
-func (e *stores) inspectNetwork(ctx context.Context, name string) (network.Inspect, error) {
-	n, err := get(ctx, e.conn, e.lookAtNetwork, name)
+func (e *stores) networkNamed(ctx context.Context, name string) (network.Inspect, error) {
+	n, err := get(ctx, e.conn, e.inspectNetwork, name)
 	if err != nil && strings.Contains(err.Error(), "ambiguous") {
 		if err = e.removeTwins(ctx, name); err == nil {
-			n, err = get(ctx, e.conn, e.lookAtNetwork, name)
+			n, err = get(ctx, e.conn, e.inspectNetwork, name)
 		}
 	}
 	if err == nil && n.Name != name { // the engine also accepts ids and prefixes of ids
@@ -57,7 +57,7 @@ func (e *stores) inspectNetwork(ctx context.Context, name string) (network.Inspe
 	return n, about(err, "network %q", name)
 }
 
-func (e *stores) lookAtNetwork(ctx context.Context, nameOrID string) (network.Inspect, error) {
+func (e *stores) inspectNetwork(ctx context.Context, nameOrID string) (network.Inspect, error) {
 	return e.api.NetworkInspect(ctx, nameOrID, network.InspectOptions{})
 }
 

@@ -69,7 +69,7 @@ func (e *Engine) inspectAround(ctx context.Context,
 		if name == network.NetworkNone {
 			continue
 		}
-		n, err := e.inspectNetwork(ctx, name)
+		n, err := e.networkNamed(ctx, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -81,7 +81,7 @@ func (e *Engine) inspectAround(ctx context.Context,
 // Subnets returns the subnets of the existing networks.
 func (e *stores) Subnets(ctx context.Context, networks []string) (all []sandbox.Subnet, err error) {
 	for _, name := range networks {
-		n, err := e.inspectNetwork(ctx, name)
+		n, err := e.networkNamed(ctx, name)
 		if errdefs.IsNotFound(err) {
 			continue
 		}

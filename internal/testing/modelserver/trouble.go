@@ -18,7 +18,7 @@ const (
 	Half    Trouble = "half"    // a response that stops in the middle
 	Silence Trouble = "silence" // no response while the client waits
 	Reset   Trouble = "reset"   // the connection is closed without a response
-	Slow    Trouble = "slow"    // a byte now and then, without end
+	Slow    Trouble = "slow"    // one byte at a time, without end
 	Garbled Trouble = "garbled" // JSON that is not in the API's format
 	Daily   Trouble = "daily"   // the day's quota is used up
 	Broke   Trouble = "broke"   // the account has no credit

@@ -82,7 +82,8 @@ type counter struct {
 	marked     chan bool // receives a value when a datagram with mark arrives
 }
 
-// count counts the datagrams with the expected word until the socket is closed.
+// count counts the datagrams with the expected word and sends them back, until the socket is closed.
+// It reports a datagram with the mark on c.marked.
 func (c *counter) count() {
 	buf := make([]byte, maxWord)
 	for {
