@@ -112,7 +112,7 @@ func runRecipe(below recipe, file entry) recipe {
 // user can write, and the folder of records.
 func holderRecipe(file entry) recipe {
 	files := append(file.files(holderImage, helperNames...),
-		dirEntry("root/abl/in", 0o755), dirEntry("root/abl/out", 0o755), dirEntry("root"+helper.Door, 0o777))
+		dirEntry("root/abl/in", 0o755), dirEntry("root/abl/out", 0o755), dirEntry("root"+helper.Sockets, 0o777))
 	return recipe{name: holderImage, files: files}
 }
 

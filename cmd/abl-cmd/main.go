@@ -40,7 +40,7 @@ type started struct {
 	commands      string
 	ran           string
 	bytes         bool
-	door          string
+	sockets       string
 }
 
 func main() {
@@ -129,7 +129,7 @@ func (s *started) flags() (until int64, err error) {
 	set.StringVar(&s.commands, "commands", "", "holder: address of a fake broker")
 	set.StringVar(&s.ran, "ran", "", "holder: the fake broker's result of a run of the app; may be \"\"")
 	set.BoolVar(&s.bytes, "bytes", false, "holder: watch only counts bytes, as the app does not speak HTTP")
-	set.StringVar(&s.door, "door", "",
+	set.StringVar(&s.sockets, "sockets", "",
 		"holder: folder of the sockets between null or commands and their clients; \"\" for none")
 	err = set.Parse(s.args)
 	s.args = set.Args()

@@ -128,7 +128,7 @@ func (o *cleanOptions) clean(ctx context.Context, s *project.Project) error {
 	}
 	eng, _, err := environment.Connect(ctx)
 	if err != nil {
-		return errors.Join(exit.OnEngine(err), phase.GiveBack(s.Folder, f, state.Discard))
+		return errors.Join(exit.OnEngine(err), phase.RestoreOwners(s.Folder, f, state.Discard))
 	}
 	defer eng.Close()
 	environment.UseKiller(eng, func(text string) { fmt.Fprintln(in.Stderr, text) })
@@ -146,7 +146,7 @@ func (o *cleanOptions) clean(ctx context.Context, s *project.Project) error {
 	for _, name := range removed {
 		fmt.Fprintln(in.Stdout, "removed", name)
 	}
-	if err != nil { // a container that was not removed may still write to the lent workspaces
+	if err != nil { // a container that was not removed may still write to the workspaces
 		return exit.OnEngine(err)
 	}
 	learned, err := learn.Clean(ctx, in, s.Paths.Root, eng)
@@ -156,5 +156,5 @@ func (o *cleanOptions) clean(ctx context.Context, s *project.Project) error {
 	if len(removed)+learned == 0 {
 		fmt.Fprintln(in.Stdout, "nothing to remove")
 	}
-	return errors.Join(s.KeepAtRest(f), phase.GiveBack(s.Folder, f, state.Discard))
+	return errors.Join(s.KeepAtRest(f), phase.RestoreOwners(s.Folder, f, state.Discard))
 }

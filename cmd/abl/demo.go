@@ -71,7 +71,7 @@ func writeDemo(args []string) (dir string, err error) {
 		err = os.MkdirAll(dir, 0o755)
 	}
 	if err == nil {
-		err = errors.Join(os.CopyFS(dir, abl.Demo()), hostfs.HandOver(dir, "."))
+		err = errors.Join(os.CopyFS(dir, abl.Demo()), hostfs.ChownToUser(dir, "."))
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot write the demo: %w", err)

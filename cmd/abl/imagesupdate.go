@@ -90,7 +90,7 @@ func tryAgent(ctx context.Context, in *cli.Input, name, version string) error {
 	err = errors.Join(
 		hostfs.Write(filepath.Join(dir, config), []byte(changed), 0o644),
 		hostfs.Write(filepath.Join(dir, ".env"), []byte(env), 0o600),
-		hostfs.HandOver(dir, "."),
+		hostfs.ChownToUser(dir, "."),
 	)
 	if err != nil {
 		return err

@@ -124,7 +124,7 @@ func newRand(t *testing.T) *rand.Rand {
 // TestPrepareKilled. The other places are in other programs, or need a provider that fails; they
 // have their own tests.
 func elsewhere(name string) bool {
-	return os.Geteuid() != 0 && strings.HasPrefix(name, "lease.") || strings.HasPrefix(name, "replay.") || never(name)
+	return os.Geteuid() != 0 && strings.HasPrefix(name, "owner.") || strings.HasPrefix(name, "replay.") || never(name)
 }
 
 // never reports whether no phase reaches a place unless it is stopped, has to wait or keeps its state

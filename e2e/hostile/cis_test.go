@@ -98,8 +98,8 @@ func checks() []check {
 		}, caps},
 		{"5.3 holder", "a holder can only close its network and change its user, and write only to its socket folder", func(s shown) bool {
 			add := strings.ReplaceAll(strings.Join(slices.Sorted(slices.Values(s.HostConfig.CapAdd)), " "), "CAP_", "")
-			door := len(s.Mounts) == 0 || len(s.Mounts) == 1 && s.Mounts[0].Destination == "/abl/door"
-			return s.Config.Labels["abl.kind"] != "holder" || door &&
+			sockets := len(s.Mounts) == 0 || len(s.Mounts) == 1 && s.Mounts[0].Destination == "/abl/sockets"
+			return s.Config.Labels["abl.kind"] != "holder" || sockets &&
 				(add == "NET_ADMIN SETGID SETUID" || add == "" && s.HostConfig.NetworkMode == "none")
 		}, none},
 		{"5.3 service", "at most five capabilities", func(s shown) bool {

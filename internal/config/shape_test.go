@@ -5,7 +5,7 @@ import "reflect"
 var kinds = map[reflect.Type]string{
 	reflect.TypeFor[Duration](): "a time",
 	reflect.TypeFor[Size]():     "a size",
-	reflect.TypeFor[TestTime]():   "`3x`, a time or `0`",
+	reflect.TypeFor[TestTime](): "`3x`, a time or `0`",
 	reflect.TypeFor[int]():      "a whole number",
 	reflect.TypeFor[int64]():    "a whole number",
 	reflect.TypeFor[float64]():  "a number",

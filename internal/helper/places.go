@@ -4,31 +4,31 @@ package helper
 // Paths in containers.
 const (
 	// Src is the Builder's workspace, or the app's copy of the source.
-	Src    = "/workspace/src"
-	Tests  = "/workspace/tests" // the Verifier's workspace
-	Specs  = "/workspace/specs"
-	Bin    = "/abl/bin" // the static helper under all of its names
-	In     = "/abl/in"  // files from abl for this call
-	Prompt = "/abl/in/prompt.md"
-	Run    = "/abl/in/run.json"      // for abl-run
-	Cmds   = "/abl/in/commands.json" // for abl-cmd
-	Broker = "/abl/in/broker.json"   // for abl-broker
-	Probe  = "/abl/in/probe.json"    // the checks for the container's first program
-	Out    = "/abl/out/stdout"
-	Err    = "/abl/out/stderr"
-	Events = "/abl/out/events"
-	AppLog = "/abl/out/app.log"
-	Record = "/abl/out/record" // the exchanges of a witness
-	Door   = "/abl/door"       // sockets between the holders of the app and of its tests
-	Home   = "/home/agent"
-	User   = "agent" // name of the role's user
+	Src     = "/workspace/src"
+	Tests   = "/workspace/tests" // the Verifier's workspace
+	Specs   = "/workspace/specs"
+	Bin     = "/abl/bin" // the static helper under all of its names
+	In      = "/abl/in"  // files from abl for this call
+	Prompt  = "/abl/in/prompt.md"
+	Run     = "/abl/in/run.json"      // for abl-run
+	Cmds    = "/abl/in/commands.json" // for abl-cmd
+	Broker  = "/abl/in/broker.json"   // for abl-broker
+	Probe   = "/abl/in/probe.json"    // the checks for the container's first program
+	Out     = "/abl/out/stdout"
+	Err     = "/abl/out/stderr"
+	Events  = "/abl/out/events"
+	AppLog  = "/abl/out/app.log"
+	Record  = "/abl/out/record" // the exchanges of a witness
+	Sockets = "/abl/sockets"    // sockets between the holders of the app and of its tests
+	Home    = "/home/agent"
+	User    = "agent" // name of the role's user
 
 	// The image's files with users and groups. Home has files with the same names after a dot.
 	Users      = "/abl/user"
 	PasswdFile = "passwd"
 	GroupFile  = "group"
 
-	// The sockets in Door.
+	// The sockets in Sockets.
 	AppSocket    = "app"
 	BrokerSocket = "broker"
 

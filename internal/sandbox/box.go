@@ -54,7 +54,7 @@ const (
 	Empty     What = "empty"     // an empty read-only directory over a hidden one (bind)
 	Scratch   What = "scratch"   // storage for one call (volume)
 	Tree      What = "tree"      // temporary view of the committed files (volume)
-	Door      What = "door"      // sockets between abl's programs in two network namespaces (volume)
+	Sockets   What = "sockets"   // sockets between abl's programs in two network namespaces (volume)
 )
 
 // Tmpfs is a tmpfs mount. Size is in bytes, Inodes a count. 0 means the engine's default.
@@ -77,7 +77,7 @@ type Limits struct {
 }
 
 // IsVolume reports whether the mount is a volume of the engine.
-func (w What) IsVolume() bool { return w == Scratch || w == Tree || w == Door }
+func (w What) IsVolume() bool { return w == Scratch || w == Tree || w == Sockets }
 
 // Reach describes the network of a container. At most one of Host, Join and Endpoints is set.
 type Reach struct {

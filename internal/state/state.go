@@ -31,7 +31,7 @@ type File struct {
 	Root    string            `json:"root"`    // real path of the project when abl created the file
 	Updated time.Time         `json:"updated,omitzero"`
 	Phases  map[string]*Phase `json:"phases"`          // by number in decimal
-	Lease   *json.RawMessage  `json:"lease,omitempty"` // ownership that abl passed to a role and has to take back
+	Owners  *json.RawMessage  `json:"lease,omitempty"` // ownership that abl passed to a role and has to take back
 
 	Branch string `json:"branch,omitempty"` // branch of the user's repository from which abl cloned the source
 	Start  string `json:"start,omitempty"`  // commit of Branch that abl cloned

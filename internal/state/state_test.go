@@ -22,7 +22,7 @@ func full() *File {
 	when := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	lease := json.RawMessage(`{"path":"src","uid":1000}`)
 	return &File{
-		Version: 1, Project: "0123456789ab", Root: "/home/me/project", Updated: when, Lease: &lease, Branch: "main", Start: "c8", Published: "c9",
+		Version: 1, Project: "0123456789ab", Root: "/home/me/project", Updated: when, Owners: &lease, Branch: "main", Start: "c8", Published: "c9",
 		Git: map[string]map[string]string{"builder": {"config": "ab", "hooks/pre-commit": "cd+x"}},
 		Phases: map[string]*Phase{
 			"1": {Status: Passed, Approved: true},
@@ -63,13 +63,13 @@ func TestSaveThenLoadIsTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		var compact json.RawMessage
-		if got.Lease != nil {
+		if got.Owners != nil {
 			var v any
-			if err := json.Unmarshal(*got.Lease, &v); err != nil {
+			if err := json.Unmarshal(*got.Owners, &v); err != nil {
 				t.Fatal(err)
 			}
 			compact, _ = json.Marshal(v)
-			got.Lease = &compact
+			got.Owners = &compact
 		}
 		if diff := cmp.Diff(f, got); diff != "" {
 			t.Errorf("(-saved +loaded)\n%s", diff)

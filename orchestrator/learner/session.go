@@ -279,22 +279,22 @@ func (c *Containers) run(ctx context.Context, a Call, job call.Job) (o roles.Out
 	if job.Role.Sealed {
 		r.Quota = roles.DiskQuota{}
 	}
-	lease, err := hostfs.Plan(p.Root, r.UID, r.GID)
+	owners, err := hostfs.OwnershipOf(p.Root, r.UID, r.GID)
 	if err != nil {
 		return o, err
 	}
-	lease.Mode = 0o755
-	if err := os.Chmod(a.Dir, os.FileMode(lease.Mode)); err != nil {
+	owners.Mode = 0o755
+	if err := os.Chmod(a.Dir, os.FileMode(owners.Mode)); err != nil {
 		return o, err
 	}
 	if r.Root {
 		// The project's owner owns it before and afterwards.
-		if err := hostfs.Lend(a.Dir, lease); err != nil {
+		if err := hostfs.ChownToRole(a.Dir, owners); err != nil {
 			return o, err
 		}
 	}
 	o, err = r.Run(ctx, job)
-	found, returned := hostfs.Return(a.Dir, lease)
+	found, returned := hostfs.ChownBack(a.Dir, owners)
 	for _, what := range found {
 		c.Env.Note(filepath.Base(a.Dir) + ": " + what)
 	}

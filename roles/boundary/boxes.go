@@ -253,7 +253,7 @@ func (s *Boxes) SocketVolume(place string) sandbox.Mount {
 	if place == PlaceVerifier {
 		place = PlaceApp
 	}
-	return sandbox.Mount{What: sandbox.Door, Source: s.Name("door-" + place), Target: helper.Door}
+	return sandbox.Mount{What: sandbox.Sockets, Source: s.Name("sockets-" + place), Target: helper.Sockets}
 }
 
 // passArgs returns the holder's arguments that forward connections to the app and to its
@@ -281,8 +281,8 @@ func LocalAddr(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // The sockets in the socket volume.
 const (
-	AppSocket    = helper.Door + "/" + helper.AppSocket
-	BrokerSocket = helper.Door + "/" + helper.BrokerSocket
+	AppSocket    = helper.Sockets + "/" + helper.AppSocket
+	BrokerSocket = helper.Sockets + "/" + helper.BrokerSocket
 )
 
 // StartNamespace starts a container that holds a network namespace, and waits until it is ready.
@@ -305,10 +305,10 @@ func (s *Boxes) StartNamespace(ctx context.Context, box sandbox.Box, args ...str
 		}
 	}
 	for _, m := range box.Mounts {
-		if m.What != sandbox.Door {
+		if m.What != sandbox.Sockets {
 			continue
 		}
-		volume := sandbox.Volume{Name: m.Source, Labels: s.Labels("door", "", "", s.PhaseEnd())}
+		volume := sandbox.Volume{Name: m.Source, Labels: s.Labels("sockets", "", "", s.PhaseEnd())}
 		if err := s.Engine.EnsureVolume(ctx, volume); err != nil {
 			return err
 		}

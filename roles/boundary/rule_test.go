@@ -237,17 +237,17 @@ func TestVolumesHaveAnIdentity(t *testing.T) {
 		has  sandbox.Mount
 		ok   bool
 	}{
-		"a replay's own":             {"replay", volume(sandbox.Scratch, "abl-id-r1", "/workspace"), true},
-		"a replay's with another's":  {"replay", volume(sandbox.Scratch, "abl-id-r2", "/workspace"), false},
-		"a replay's with the source": {"replay", volume(sandbox.Scratch, "abl-id-app-tree", "/workspace"), false},
-		"a replay's with the door":   {"replay", volume(sandbox.Door, "abl-id-door-app", "/workspace"), false},
-		"another project's":          {"replay", volume(sandbox.Scratch, "abl-other-r1", "/workspace"), false},
-		"a build's own":              {"build", volume(sandbox.Scratch, "abl-id-b1", "/workspace"), true},
-		"a build's with the source":  {"build", volume(sandbox.Scratch, "abl-id-app-tree", "/workspace"), false},
-		"an app's own":               {"app", volume(sandbox.Tree, "abl-id-app-r1-tree", "/workspace/src"), true},
-		"an app's with another's":    {"app", volume(sandbox.Tree, "abl-id-app-tree", "/workspace/src"), false},
-		"an app's with tests":        {"app", volume(sandbox.Tree, "abl-id-r1", "/workspace/src"), false},
-		"an app's copy":              {"copied", volume(sandbox.Tree, "abl-id-app-r1-scratch", "/workspace/src"), true},
+		"a replay's own":              {"replay", volume(sandbox.Scratch, "abl-id-r1", "/workspace"), true},
+		"a replay's with another's":   {"replay", volume(sandbox.Scratch, "abl-id-r2", "/workspace"), false},
+		"a replay's with the source":  {"replay", volume(sandbox.Scratch, "abl-id-app-tree", "/workspace"), false},
+		"a replay's with the sockets": {"replay", volume(sandbox.Sockets, "abl-id-sockets-app", "/workspace"), false},
+		"another project's":           {"replay", volume(sandbox.Scratch, "abl-other-r1", "/workspace"), false},
+		"a build's own":               {"build", volume(sandbox.Scratch, "abl-id-b1", "/workspace"), true},
+		"a build's with the source":   {"build", volume(sandbox.Scratch, "abl-id-app-tree", "/workspace"), false},
+		"an app's own":                {"app", volume(sandbox.Tree, "abl-id-app-r1-tree", "/workspace/src"), true},
+		"an app's with another's":     {"app", volume(sandbox.Tree, "abl-id-app-tree", "/workspace/src"), false},
+		"an app's with tests":         {"app", volume(sandbox.Tree, "abl-id-r1", "/workspace/src"), false},
+		"an app's copy":               {"copied", volume(sandbox.Tree, "abl-id-app-r1-scratch", "/workspace/src"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rules[c.rule]

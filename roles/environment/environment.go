@@ -63,7 +63,7 @@ type Environment struct {
 	Images   *images.Maker
 	Boxes    *boundary.Boxes
 	UID, GID int  // user of the containers
-	Lend     bool // the workspaces must change their owner to that user
+	Chown    bool // the workspaces must change their owner to that user
 
 	forwards map[string]*forwarder // to model servers and proxies on this machine's loopback, by target
 	heard    atomic.Bool           // a provider has responded to a call
@@ -76,7 +76,7 @@ func Open(ctx context.Context, o Options) (*Environment, error) {
 		o.Owned = o.Project.Root
 	}
 	e := &Environment{Options: o, forwards: map[string]*forwarder{}}
-	e.UID, e.GID, e.Lend = hostfs.RoleID(o.Owned, os.Geteuid())
+	e.UID, e.GID, e.Chown = hostfs.RoleID(o.Owned, os.Geteuid())
 	for _, do := range []func(context.Context) error{e.connect, e.setUp, e.seesFiles, e.sweepLeft} {
 		err := do(ctx)
 		if err == nil {

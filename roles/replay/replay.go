@@ -176,7 +176,7 @@ func (r *Runner) startTarget(ctx context.Context, p Job) (up app.Up, err error) 
 	// A witness writes its record as this user. All targets use the same user.
 	box.User = fmt.Sprintf("%d:%d", a.UID, a.GID)
 	app, broker := boundary.LocalAddr(a.Port), boundary.LocalAddr(helper.BrokerPort)
-	args := []string{"--commands", broker, "--door", helper.Door}
+	args := []string{"--commands", broker, "--sockets", helper.Sockets}
 	switch {
 	case p.Against == TheApp:
 		return up, r.watch(ctx, p, box)
@@ -186,7 +186,7 @@ func (r *Runner) startTarget(ctx context.Context, p Job) (up app.Up, err error) 
 	default:
 		args = append(args, "--null", app+"="+nullResponses[a.Spec.App.Kind][p.Against])
 	}
-	box.Tmpfs = []sandbox.Tmpfs{{Target: helper.Door, Size: 1 << 20, Mode: "0700", Owned: true}}
+	box.Tmpfs = []sandbox.Tmpfs{{Target: helper.Sockets, Size: 1 << 20, Mode: "0700", Owned: true}}
 	return up, a.StartNamespace(ctx, box, args...)
 }
 

@@ -123,7 +123,7 @@ func TestReplayFaults(t *testing.T) {
 					t.Errorf("record: got %s, error %v, want one with %q", data, err, c.fault)
 				}
 				for _, name := range s.Engine.Left() {
-					if !strings.Contains(name, "holder") && !strings.Contains(name, "net-") && !strings.Contains(name, "door") && name != "abl-id-listener" {
+					if !strings.Contains(name, "holder") && !strings.Contains(name, "net-") && !strings.Contains(name, "sockets") && name != "abl-id-listener" {
 						t.Errorf("left on the engine: got %s, want none", name)
 					}
 				}
@@ -239,7 +239,7 @@ func TestReplaysLookAlike(t *testing.T) {
 		t.Errorf("events: got %s, want no app_failed", got)
 	}
 	for _, name := range s.Engine.Left() {
-		if !strings.Contains(name, "holder") && !strings.Contains(name, "net-") && !strings.Contains(name, "door") && name != "abl-id-listener" {
+		if !strings.Contains(name, "holder") && !strings.Contains(name, "net-") && !strings.Contains(name, "sockets") && name != "abl-id-listener" {
 			t.Errorf("left on the engine: got %s, want none", name)
 		}
 	}

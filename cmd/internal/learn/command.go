@@ -206,7 +206,7 @@ func cleanOne(ctx context.Context, here string, h learner.Home, eng environment.
 		removed, err = append(removed, earlier...), errors.Join(err, eerr)
 	}
 	sweep := errors.Join(hostfs.SweepTemps(h.Private()), hostfs.SweepTemps(h.Root))
-	return removed, errors.Join(err, sweep, hostfs.HandOver(here, h.Rel(h.Root)))
+	return removed, errors.Join(err, sweep, hostfs.ChownToUser(here, h.Rel(h.Root)))
 }
 
 func debugCommand() cli.Command {

@@ -126,7 +126,7 @@ func (w *work) learn(ctx context.Context, task string) (s learner.State, err err
 	if err != nil {
 		return s, err
 	}
-	defer func() { err = errors.Join(err, hostfs.HandOver(w.here, at), free()) }()
+	defer func() { err = errors.Join(err, hostfs.ChownToUser(w.here, at), free()) }()
 	s, resumed, err := learner.Open(h, task, w.player.Agent.Name, w.model(), w.cycles, time.Now())
 	if err != nil {
 		return s, err

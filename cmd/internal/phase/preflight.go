@@ -129,7 +129,7 @@ func checkKeys(s project.Folder, players map[string]orchestrator.Player) error {
 }
 
 // tidyAtRest cleans up after a run that was killed after its last save. It removes containers, unless the
-// engine is away, and returns lent workspaces.
+// engine is away, and restores the owners of workspaces.
 func (r *Run) tidyAtRest(ctx context.Context) error {
 	eng, _, err := environment.Connect(ctx)
 	if err == nil {
@@ -140,5 +140,5 @@ func (r *Run) tidyAtRest(ctx context.Context) error {
 			return err
 		}
 	}
-	return GiveBack(r.Folder, r.file, r.out)
+	return RestoreOwners(r.Folder, r.file, r.out)
 }

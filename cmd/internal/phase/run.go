@@ -138,7 +138,7 @@ func (r *Run) options() environment.Options {
 		Alone:     r.Held,
 		Ready:     r.known,
 		Note:      r.note,
-		Down:      func() error { return GiveBack(r.Folder, r.file, r.out) },
+		Down:      func() error { return RestoreOwners(r.Folder, r.file, r.out) },
 		AtRest:    func() string { return r.file.Phase(r.phase).Current() },
 		NoteImage: func(line string) { r.emit(state.Event{Text: line}) },
 		Progress: func(since time.Time, what string) {

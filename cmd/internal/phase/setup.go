@@ -132,13 +132,13 @@ func (r *Run) openWorkspaces(ctx context.Context) (err error) {
 	if r.tests, err = git.Open(r.Paths.Tests, o); err != nil {
 		return err
 	}
-	if !r.env.Lend {
-		return r.HandOver() // a role's git refuses a repository of root
+	if !r.env.Chown {
+		return r.ChownToUser() // a role's git refuses a repository of root
 	}
 	if err := shareSpecs(r.Paths.Specs()); err != nil {
 		return err
 	}
-	return r.lendAll()
+	return r.chownToRoles()
 }
 
 // shareSpecs makes the specs readable for the roles' user: root may have a strict umask.
@@ -156,35 +156,35 @@ func shareSpecs(dir string) error {
 	return nil
 }
 
-// leases returns the leases in the state, by directory.
-func leases(f *state.File) (map[string]hostfs.Lease, error) {
-	all := map[string]hostfs.Lease{}
-	if f.Lease == nil {
+// ownerships returns the owners of workspaces before the run, by directory.
+func ownerships(f *state.File) (map[string]hostfs.Ownership, error) {
+	all := map[string]hostfs.Ownership{}
+	if f.Owners == nil {
 		return all, nil
 	}
-	if err := json.Unmarshal(*f.Lease, &all); err != nil {
-		return nil, fmt.Errorf("cannot read the lease in state.json: %w", err)
+	if err := json.Unmarshal(*f.Owners, &all); err != nil {
+		return nil, fmt.Errorf("cannot read the owners of workspaces (lease) in state.json: %w", err)
 	}
 	for dir := range all {
 		if !filepath.IsLocal(dir) {
-			return nil, fmt.Errorf("cannot restore the owner of %q, a lease in state.json: it is not in the project", dir)
+			return nil, fmt.Errorf("cannot restore the owner of %q, which lease in state.json names: it is not in the project", dir)
 		}
 	}
 	return all, nil
 }
 
-// lendAll makes the roles' user the owner of both workspaces. It first saves how to undo that.
-func (r *Run) lendAll() error {
-	all, err := leases(r.file)
+// chownToRoles makes the roles' user the owner of both workspaces. It first saves how to undo that.
+func (r *Run) chownToRoles() error {
+	all, err := ownerships(r.file)
 	if err != nil {
 		return err
 	}
 	for _, dir := range []string{r.Paths.Src, r.Paths.Tests} {
 		rel := r.Paths.Rel(dir)
-		if _, lent := all[rel]; lent {
+		if _, done := all[rel]; done {
 			continue
 		}
-		if all[rel], err = hostfs.Plan(dir, r.env.UID, r.env.GID); err != nil {
+		if all[rel], err = hostfs.OwnershipOf(dir, r.env.UID, r.env.GID); err != nil {
 			return err
 		}
 	}
@@ -192,49 +192,50 @@ func (r *Run) lendAll() error {
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
-	r.file.Lease = (*json.RawMessage)(&data)
+	r.file.Owners = (*json.RawMessage)(&data)
 	if err := r.Save(r.file); err != nil {
 		return err
 	}
-	failpoint.Here("lease.saved")
-	for rel, lease := range all {
-		if err := hostfs.Lend(filepath.Join(r.Paths.Root, rel), lease); err != nil {
+	failpoint.Here("owner.saved")
+	for rel, owners := range all {
+		if err := hostfs.ChownToRole(filepath.Join(r.Paths.Root, rel), owners); err != nil {
 			return err
 		}
 	}
-	failpoint.Here("lease.lent")
+	failpoint.Here("owner.changed")
 	return nil
 }
 
-// GiveBack returns lent workspaces to the user, and emits a note for each path that it cleared.
-func GiveBack(s project.Folder, f *state.File, out state.Sink) error {
-	all, err := leases(f)
+// RestoreOwners makes the user the owner of the workspaces again, and emits a note for each path whose
+// bits it cleared.
+func RestoreOwners(s project.Folder, f *state.File, out state.Sink) error {
+	all, err := ownerships(f)
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	for rel, lease := range all {
-		found, err := hostfs.Return(filepath.Join(s.Paths.Root, rel), lease)
-		if err = cmp.Or(err, returnRecords(s.Paths.Calls(), lease)); err != nil {
+	for rel, owners := range all {
+		found, err := hostfs.ChownBack(filepath.Join(s.Paths.Root, rel), owners)
+		if err = cmp.Or(err, restoreRecords(s.Paths.Calls(), owners)); err != nil {
 			return err
 		}
 		for _, what := range found {
 			out.Emit(state.Event{Kind: state.Note, Text: rel + ": " + what})
 		}
 	}
-	failpoint.Here("lease.returned")
-	f.Lease = nil
+	failpoint.Here("owner.restored")
+	f.Owners = nil
 	return state.Save(s.Paths.State(), f)
 }
 
-// returnRecords makes the user the owner of the outputs of roles and app. The roles' user still owns those
+// restoreRecords makes the user the owner of the outputs of roles and app. The roles' user still owns those
 // of a killed call.
-func returnRecords(dir string, lent hostfs.Lease) error {
-	calls, err := hostfs.Plan(dir, lent.UID, lent.GID)
+func restoreRecords(dir string, roles hostfs.Ownership) error {
+	calls, err := hostfs.OwnershipOf(dir, roles.UID, roles.GID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		_, err = hostfs.Return(dir, calls)
+		_, err = hostfs.ChownBack(dir, calls)
 	}
 	return err
 }

@@ -202,17 +202,17 @@ func (s *Project) Unlock() {
 	if held := s.held; held != nil {
 		back := s.holds.giveBack()
 		s.held, s.holds = nil, nil
-		if err := errors.Join(back, s.HandOver(), held.Unlock()); err != nil {
+		if err := errors.Join(back, s.ChownToUser(), held.Unlock()); err != nil {
 			s.In.Warn(err)
 		}
 	}
 }
 
-// HandOver gives the files that abl created as root to the user who owns the project, so that the user
+// ChownToUser gives the files that abl created as root to the user who owns the project, so that the user
 // can continue without root.
-func (s Folder) HandOver() error {
+func (s Folder) ChownToUser() error {
 	p := s.Paths
-	return hostfs.HandOver(p.Root, state.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
+	return hostfs.ChownToUser(p.Root, state.Dir, p.Rel(p.Src)+"/.git", p.Rel(p.Tests)+"/.git")
 }
 
 // Held fails if this process lost the project's lock.

@@ -267,7 +267,7 @@ func (x exchange) keepState(ctx context.Context) error {
 		return err
 	}
 	x.file.Published = at
-	return errors.Join(hostfs.HandOver(filepath.Join(x.Paths.Root, x.Conf.Source.Repo), ".git"),
+	return errors.Join(hostfs.ChownToUser(filepath.Join(x.Paths.Root, x.Conf.Source.Repo), ".git"),
 		state.Save(x.Paths.State(), x.file))
 }
 
@@ -325,7 +325,7 @@ func (x exchange) places(f *state.File) map[string]string {
 func (x exchange) carried() (map[string][]byte, error) {
 	s, f := x.Project, x.file
 	bare := *f
-	bare.Root, bare.Lease, bare.Git, bare.Published, bare.Updated = "/", nil, nil, "", time.Time{}
+	bare.Root, bare.Owners, bare.Git, bare.Published, bare.Updated = "/", nil, nil, "", time.Time{}
 	data, err := json.MarshalIndent(bare, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)

@@ -205,7 +205,7 @@ func (x exchange) incoming() (in incoming, err error) {
 		return in, exit.With(exit.Person, fmt.Errorf("%s: %w", carriedState, err), unbelieved)
 	}
 	f := in.file // what runs on the engine has the id of this project
-	f.Root, f.Project, f.Published, f.Lease, f.Git = x.Paths.Root, x.file.Project, x.tip, nil, nil
+	f.Root, f.Project, f.Published, f.Owners, f.Git = x.Paths.Root, x.file.Project, x.tip, nil, nil
 	all := f.Begun()
 	if len(all) == 0 {
 		return in, errors.New("no phase in it has begun")

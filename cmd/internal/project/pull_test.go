@@ -92,8 +92,8 @@ func TestPullOfAHostileState(t *testing.T) {
 			if left, _ := os.ReadDir(out); len(left) > 0 {
 				t.Errorf("files written elsewhere: got %s, want none", left[0].Name())
 			}
-			if f, err := s.State(); err != nil || f.Lease != nil {
-				t.Errorf("lease in state.json: got %v, error %v, want none", f.Lease, err)
+			if f, err := s.State(); err != nil || f.Owners != nil {
+				t.Errorf("lease in state.json: got %v, error %v, want none", f.Owners, err)
 			}
 			if !c.refused {
 				wantFiles(t, s, "")

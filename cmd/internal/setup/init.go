@@ -121,7 +121,7 @@ func runInit(ctx context.Context, in *cli.Input, asked scaffold.Plan, scheduler 
 		p.Ops = append(p.Ops, c)
 	}
 	err = scaffold.Apply(root, p.Ops)
-	if err = errors.Join(err, hostfs.HandOver(dir, state.Dir, "prompts", ".env.example", ".gitignore", ".claude", "AGENTS.md")); err != nil {
+	if err = errors.Join(err, hostfs.ChownToUser(dir, state.Dir, "prompts", ".env.example", ".gitignore", ".claude", "AGENTS.md")); err != nil {
 		return err
 	}
 	return in.Show(p, func(w io.Writer) { showInit(in, w, p) })

@@ -319,7 +319,7 @@ var anonymous = regexp.MustCompile(`^volume [0-9a-f]{64} `)
 func wantMount(m sandbox.Mount) string {
 	readOnly := m.ReadOnly
 	switch m.What {
-	case sandbox.Scratch, sandbox.Tree, sandbox.Door:
+	case sandbox.Scratch, sandbox.Tree, sandbox.Sockets:
 		return fmt.Sprintf("volume %s %s", m.Source, writable(!readOnly))
 	case sandbox.GitDir, sandbox.Specs, sandbox.CallIn, sandbox.Empty:
 		readOnly = true

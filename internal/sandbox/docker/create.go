@@ -177,7 +177,7 @@ func mayRun(box sandbox.Box) bool {
 
 // onlyProxySockets reports whether all mounts are proxy sockets.
 func onlyProxySockets(all []sandbox.Mount) bool {
-	return !slices.ContainsFunc(all, func(m sandbox.Mount) bool { return m.What != sandbox.Door })
+	return !slices.ContainsFunc(all, func(m sandbox.Mount) bool { return m.What != sandbox.Sockets })
 }
 
 // checkPlaces checks the paths of mounts.

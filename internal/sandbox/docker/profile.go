@@ -218,7 +218,7 @@ func mounts(all []sandbox.Mount) (out []mount.Mount) {
 			to.Type = mount.TypeVolume
 			// Do not copy the image's files, except for a proxy socket's volume, which gets the
 			// mode of the image's directory.
-			to.VolumeOptions = &mount.VolumeOptions{NoCopy: m.What != sandbox.Door}
+			to.VolumeOptions = &mount.VolumeOptions{NoCopy: m.What != sandbox.Sockets}
 		} else {
 			// Read-only does not apply to file systems below the source, so do not mount them.
 			to.BindOptions = &mount.BindOptions{Propagation: mount.PropagationRPrivate, NonRecursive: to.ReadOnly}

@@ -65,10 +65,10 @@ func (s started) places() (all []place, err error) {
 // behind returns a listener whose connections pass through a socket, as those to an app do, if there is a
 // folder for sockets.
 func (s started) behind(ctx context.Context, l net.Listener, socket string) net.Listener {
-	if s.door == "" {
+	if s.sockets == "" {
 		return l
 	}
-	return witness.Behind(ctx, l, path.Join(s.door, socket))
+	return witness.Behind(ctx, l, path.Join(s.sockets, socket))
 }
 
 // watching returns the proxy before the app at the address to. It records exchanges, and alters responses if

@@ -49,7 +49,7 @@ func TestHandOver(t *testing.T) {
 		}
 	}
 	for range 2 { // doing it twice is doing it once
-		if err := HandOver(project, ".abl", "src/.git", "missing", "missing/.git"); err != nil {
+		if err := ChownToUser(project, ".abl", "src/.git", "missing", "missing/.git"); err != nil {
 			t.Fatal(err)
 		}
 		if err := MkdirAll(project, "new/src"); err != nil {
@@ -78,7 +78,7 @@ func TestHandOver(t *testing.T) {
 
 func TestRootKeepsItsOwnProject(t *testing.T) {
 	project := t.TempDir()
-	if err := HandOver(project, "."); err != nil {
+	if err := ChownToUser(project, "."); err != nil {
 		t.Fatal(err)
 	}
 	if got, want := idOf(t, project), [2]uint32{uint32(os.Geteuid()), uint32(os.Getegid())}; got != want {

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lentID is the user and group id of roles in a project that root owns. Usually no account has it.
-const lentID = 10001
+// unusedID is the user and group id of roles in a project that root owns. Usually no account has it.
+const unusedID = 10001
 
-// gitDir is not lent: git refuses a repository that another user owns.
+// gitDir keeps its owner: git refuses a repository that another user owns.
 const gitDir = ".git"
 
-// Lease describes a workspace before it was lent. The caller saves it before Lend, so that Return
-// can undo a Lend that a crash interrupted.
-type Lease struct {
+// Ownership is the owner and mode of a workspace before ChownToRole. The caller saves it, so that ChownBack
+// can undo what a crash interrupted.
+type Ownership struct {
 	UID      int    `json:"uid"` // the role
 	GID      int    `json:"gid"`
 	OwnerUID int    `json:"owner_uid"` // the owner before
@@ -28,23 +28,23 @@ type Lease struct {
 }
 
 // RoleID returns the user and group that roles of the project run as if abl runs as euid, and
-// whether abl must lend the workspaces to them. It never returns root or root's group.
-func RoleID(project string, euid int) (uid, gid int, lend bool) {
+// whether the workspaces must change their owner to them. It never returns root or root's group.
+func RoleID(project string, euid int) (uid, gid int, chown bool) {
 	var st unix.Stat_t
 	if err := unix.Stat(project, &st); err != nil {
-		return lentID, lentID, euid == 0 // assume that root owns it
+		return unusedID, unusedID, euid == 0 // assume that root owns it
 	}
 	return roleID(euid, os.Getegid(), int(st.Uid), int(st.Gid))
 }
 
-func roleID(euid, egid, ownerUID, ownerGID int) (uid, gid int, lend bool) {
+func roleID(euid, egid, ownerUID, ownerGID int) (uid, gid int, chown bool) {
 	switch {
 	case euid != 0:
 		uid, gid = euid, egid
 	case ownerUID != 0:
 		uid, gid = ownerUID, ownerGID
 	default:
-		return lentID, lentID, true
+		return unusedID, unusedID, true
 	}
 	if gid == 0 {
 		gid = uid
@@ -52,23 +52,23 @@ func roleID(euid, egid, ownerUID, ownerGID int) (uid, gid int, lend bool) {
 	return uid, gid, false
 }
 
-// Plan returns the lease for a Lend of the workspace dir. It changes nothing.
-func Plan(dir string, uid, gid int) (Lease, error) {
+// OwnershipOf returns the ownership of the workspace dir, for ChownToRole to uid and gid. It changes nothing.
+func OwnershipOf(dir string, uid, gid int) (Ownership, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
-		return Lease{}, fmt.Errorf("cannot stat workspace %q: %w", dir, err)
+		return Ownership{}, fmt.Errorf("cannot stat workspace %q: %w", dir, err)
 	}
 	if kind(st) != unix.S_IFDIR {
-		return Lease{}, fmt.Errorf("cannot change the owner of workspace %q: it is not a directory", dir)
+		return Ownership{}, fmt.Errorf("cannot change the owner of workspace %q: it is not a directory", dir)
 	}
-	return Lease{uid, gid, int(st.Uid), int(st.Gid), uint32(st.Mode) & 0o7777}, nil
+	return Ownership{uid, gid, int(st.Uid), int(st.Gid), uint32(st.Mode) & 0o7777}, nil
 }
 
-// Lend makes the user of the lease the owner of everything in dir except .git. The owner of dir
-// itself stays, but the group of the lease may write there. Lend skips other file systems, and
+// ChownToRole makes the role the owner of everything in dir except .git. The owner of dir
+// itself stays, but the group of the role may write there. ChownToRole skips other file systems, and
 // files with hard links outside of dir, for example in a package store, which no role may write.
 // It is idempotent.
-func Lend(dir string, l Lease) error {
+func ChownToRole(dir string, l Ownership) error {
 	met := map[uint64]uint64{} // number of visited names of an inode with several
 	err := Walk(dir, gitDir, func(e Entry) error {
 		if e.shared() {
@@ -103,13 +103,13 @@ func (e Entry) chown(uid, gid int) error {
 	return nil
 }
 
-// maxShown is the maximum number of findings that Return lists.
+// maxShown is the maximum number of findings that ChownBack lists.
 const maxShown = 50
 
-// Return makes the former owner the owner of the role's files in dir. It first clears their setuid
+// ChownBack makes the former owner the owner of the role's files in dir. It first clears their setuid
 // and setgid bits, which would otherwise give the owner's rights. It returns where it found such
 // bits, devices, FIFOs and sockets. It is idempotent, and does nothing if dir does not exist.
-func Return(dir string, l Lease) (found []string, err error) {
+func ChownBack(dir string, l Ownership) (found []string, err error) {
 	more := 0
 	err = Walk(dir, gitDir, func(e Entry) error {
 		if int(e.Stat.Uid) != l.UID {
@@ -165,18 +165,18 @@ func setTop(dir string, gid int, mode uint32) error {
 	return errors.Join(unix.Fchown(fd(d), keep, gid), unix.Fchmod(fd(d), mode))
 }
 
-// HandOver makes the owner of the project the owner of the given paths, and of everything below
+// ChownToUser makes the owner of the project the owner of the given paths, and of everything below
 // them, that root owns. After abl has run as root in a user's project, the user can then work
-// without root. The paths are relative to the project and may be missing. HandOver skips files
+// without root. The paths are relative to the project and may be missing. ChownToUser skips files
 // with several hard links, because one may be outside. It does nothing unless abl runs as root and
 // another user owns the project.
-func HandOver(project string, paths ...string) error {
-	return handOver(project, paths, true)
+func ChownToUser(project string, paths ...string) error {
+	return chownToUser(project, paths, true)
 }
 
 // MkdirAll creates the directory at path, which is relative to the project, with its parents. It
 // follows no links below the project. If abl runs as root, the new directories belong to the owner
-// of the project, as with HandOver.
+// of the project, as with ChownToUser.
 func MkdirAll(project, path string) error {
 	var all []string
 	for ; path != "."; path = filepath.Dir(path) {
@@ -193,12 +193,12 @@ func MkdirAll(project, path string) error {
 			return fmt.Errorf("cannot create directory %q: %w", path, err)
 		}
 	}
-	return handOver(project, all, false)
+	return chownToUser(project, all, false)
 }
 
-// handOver gives paths to the owner of the project if abl runs as root. whole includes everything
+// chownToUser gives paths to the owner of the project if abl runs as root. whole includes everything
 // below them.
-func handOver(project string, paths []string, whole bool) error {
+func chownToUser(project string, paths []string, whole bool) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}

@@ -61,17 +61,17 @@ func fetch(t *testing.T, url string) string {
 	return fmt.Sprintf("%d %s", resp.StatusCode, body)
 }
 
-// What goes to the app passes two holders, which share a door, and is written down.
-func TestDoor(t *testing.T) {
+// What goes to the app passes two holders, which share a folder with sockets, and is recorded.
+func TestSockets(t *testing.T) {
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello ", r.URL.Path) }))
-	door, record := t.TempDir(), filepath.Join(t.TempDir(), "record")
-	for _, left := range []string{record, filepath.Join(door, "app")} { // of a holder that was killed
+	shared, record := t.TempDir(), filepath.Join(t.TempDir(), "record")
+	for _, left := range []string{record, filepath.Join(shared, "app")} { // of a holder that was killed
 		if err := os.WriteFile(left, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	inside, _ := holding(t, "-pass", door+"/app="+app.Listener.Addr().String(), "-pass", door+"/broker=127.0.0.1:1")
-	tests, at := holding(t, "-watch", "127.0.0.1:0="+door+"/app", "-record", record, "-pass", "127.0.0.1:0="+door+"/broker")
+	inside, _ := holding(t, "-pass", shared+"/app="+app.Listener.Addr().String(), "-pass", shared+"/broker=127.0.0.1:1")
+	tests, at := holding(t, "-watch", "127.0.0.1:0="+shared+"/app", "-record", record, "-pass", "127.0.0.1:0="+shared+"/broker")
 	if got := fetch(t, "http://"+at[1]+"/a"); got != "200 hello /a" {
 		t.Errorf("GET /a through the witness: got %s, want 200 hello /a", got)
 	}
@@ -122,7 +122,7 @@ func TestAltering(t *testing.T) {
 }
 
 func TestStandIns(t *testing.T) {
-	cmd, at := holding(t, "-null", "127.0.0.1:0=500", "-commands", "127.0.0.1:0", "-door", t.TempDir())
+	cmd, at := holding(t, "-null", "127.0.0.1:0=500", "-commands", "127.0.0.1:0", "-sockets", t.TempDir())
 	for i, want := range []string{"500 ", `200 {"exit":0}`} {
 		if got := fetch(t, "http://"+at[i]+"/any"); got != want {
 			t.Errorf("it answers %q, want %q", got, want)
@@ -130,12 +130,12 @@ func TestStandIns(t *testing.T) {
 	}
 	ended(t, cmd)
 	for args, want := range map[string]string{
-		"-null nowhere=200":                "cannot serve",
-		"-null :0=none":                    "want a number",
-		"-pass nowhere":                    "want FROM=TO",
-		"-watch :0=/door -record /nowhere": "cannot open the record",
-		"-watch :0=/door -record /dev/null -altering /nowhere": "cannot read how to alter responses",
-		"-pass /nowhere/app=127.0.0.1:1":                       "cannot serve",
+		"-null nowhere=200":                   "cannot serve",
+		"-null :0=none":                       "want a number",
+		"-pass nowhere":                       "want FROM=TO",
+		"-watch :0=/sockets -record /nowhere": "cannot open the record",
+		"-watch :0=/sockets -record /dev/null -altering /nowhere": "cannot read how to alter responses",
+		"-pass /nowhere/app=127.0.0.1:1":                          "cannot serve",
 	} {
 		if r := finish(t, as(t, helper.HelperHolder, append([]string{"-listen", "127.0.0.1:0"}, strings.Fields(args)...)...)); r.code != 2 || !strings.Contains(r.err, want) {
 			t.Errorf("%s: got %+v, want %q", args, r, want)

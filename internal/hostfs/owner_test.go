@@ -18,25 +18,25 @@ func TestRoleID(t *testing.T) {
 	tests := []struct {
 		euid, egid, owner, group int
 		uid, gid                 int
-		lend                     bool
+		chown                    bool
 	}{
 		{1000, 1000, 1000, 1000, 1000, 1000, false},
 		{1000, 1000, 0, 0, 1000, 1000, false},
 		{1000, 0, 1000, 1000, 1000, 1000, false},
 		{0, 0, 1000, 1001, 1000, 1001, false},
 		{0, 0, 1000, 0, 1000, 1000, false},
-		{0, 0, 0, 0, lentID, lentID, true},
-		{0, 0, 0, 1000, lentID, lentID, true},
+		{0, 0, 0, 0, unusedID, unusedID, true},
+		{0, 0, 0, 1000, unusedID, unusedID, true},
 	}
 	for _, tt := range tests {
-		uid, gid, lend := roleID(tt.euid, tt.egid, tt.owner, tt.group)
-		if uid != tt.uid || gid != tt.gid || lend != tt.lend || uid == 0 || gid == 0 {
+		uid, gid, chown := roleID(tt.euid, tt.egid, tt.owner, tt.group)
+		if uid != tt.uid || gid != tt.gid || chown != tt.chown || uid == 0 || gid == 0 {
 			t.Errorf("roleID(%d, %d, %d, %d): got %d:%d, %v, want %d:%d, %v",
-				tt.euid, tt.egid, tt.owner, tt.group, uid, gid, lend, tt.uid, tt.gid, tt.lend)
+				tt.euid, tt.egid, tt.owner, tt.group, uid, gid, chown, tt.uid, tt.gid, tt.chown)
 		}
 	}
-	if uid, gid, lend := RoleID(filepath.Join(t.TempDir(), "none"), 0); uid != lentID || gid != lentID || !lend {
-		t.Errorf("RoleID without a project: got %d:%d, %v, want %d:%d, true", uid, gid, lend, lentID, lentID)
+	if uid, gid, chown := RoleID(filepath.Join(t.TempDir(), "none"), 0); uid != unusedID || gid != unusedID || !chown {
+		t.Errorf("RoleID without a project: got %d:%d, %v, want %d:%d, true", uid, gid, chown, unusedID, unusedID)
 	}
 }
 
@@ -59,8 +59,8 @@ func tree(t *testing.T) (dir, outside string) {
 	return dir, outside
 }
 
-// owners maps every path in and next to dir to its owner and mode.
-func owners(t *testing.T, dir string) map[string]string {
+// ownersIn maps every path in and next to dir to its owner and mode.
+func ownersIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	err := filepath.Walk(filepath.Dir(dir), func(path string, _ os.FileInfo, err error) error {
@@ -81,31 +81,31 @@ func owners(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// lend plans and lends dir. Without root it checks that Lend fails and returns false, so that the
+// chowned changes the owner of dir. Without root it checks that ChownToRole fails and returns false, so that the
 // test ends.
-func lend(t *testing.T, dir string) (Lease, bool) {
+func chowned(t *testing.T, dir string) (Ownership, bool) {
 	t.Helper()
-	lease, err := Plan(dir, lentID, lentID)
+	owners, err := OwnershipOf(dir, unusedID, unusedID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = Lend(dir, lease)
+	err = ChownToRole(dir, owners)
 	if os.Geteuid() != 0 {
 		if !errors.Is(err, os.ErrPermission) {
-			t.Errorf("Lend by a user other than root: got %v, want %v", err, os.ErrPermission)
+			t.Errorf("ChownToRole by a user other than root: got %v, want %v", err, os.ErrPermission)
 		}
-		return lease, false
+		return owners, false
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return lease, true
+	return owners, true
 }
 
-func TestLendAndReturn(t *testing.T) {
+func TestChownAndBack(t *testing.T) {
 	dir, _ := tree(t)
-	before := owners(t, dir)
-	lease, ok := lend(t, dir)
+	before := ownersIn(t, dir)
+	owners, ok := chowned(t, dir)
 	if !ok {
 		return
 	}
@@ -117,63 +117,63 @@ func TestLendAndReturn(t *testing.T) {
 		"twin": role + " 644", "a/twin": role + " 644",
 	}
 	for range 2 {
-		if diff := cmp.Diff(want, owners(t, dir)); diff != "" {
-			t.Errorf("owners of the lent files (-want +got):\n%s", diff)
+		if diff := cmp.Diff(want, ownersIn(t, dir)); diff != "" {
+			t.Errorf("owners of the files (-want +got):\n%s", diff)
 		}
-		if err := Lend(dir, lease); err != nil {
+		if err := ChownToRole(dir, owners); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for range 2 {
-		found, err := Return(dir, overDisk(t, lease))
+		found, err := ChownBack(dir, overDisk(t, owners))
 		if err != nil || len(found) > 0 {
-			t.Fatalf("Return: got %v, %v, want no finding", found, err)
+			t.Fatalf("ChownBack: got %v, %v, want no finding", found, err)
 		}
-		if diff := cmp.Diff(before, owners(t, dir)); diff != "" {
+		if diff := cmp.Diff(before, ownersIn(t, dir)); diff != "" {
 			t.Errorf("owners of the returned files (-want +got):\n%s", diff)
 		}
 	}
 }
 
-// overDisk encodes and decodes the lease, as the state file does.
-func overDisk(t *testing.T, l Lease) Lease {
+// overDisk encodes and decodes the owners, as the state file does.
+func overDisk(t *testing.T, l Ownership) Ownership {
 	t.Helper()
 	data, err := json.Marshal(l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var back Lease
+	var back Ownership
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
 	return back
 }
 
-// A killed abl has lent only a part of the workspace.
-func TestReturnAfterInterruptedLend(t *testing.T) {
+// A killed abl changed the owner of only a part of the workspace.
+func TestChownBackAfterAKill(t *testing.T) {
 	dir, _ := tree(t)
-	before := owners(t, dir)
-	lease, err := Plan(dir, lentID, lentID)
+	before := ownersIn(t, dir)
+	owners, err := OwnershipOf(dir, unusedID, unusedID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if os.Geteuid() != 0 {
-		return // a part cannot be lent either; TestLendAndReturn has seen the refusal
+		return // a part fails too; TestChownAndBack has seen the refusal
 	}
-	if err := os.Lchown(filepath.Join(dir, "a/b/deep"), lentID, lentID); err != nil {
+	if err := os.Lchown(filepath.Join(dir, "a/b/deep"), unusedID, unusedID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Return(dir, lease); err != nil {
+	if _, err := ChownBack(dir, owners); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(before, owners(t, dir)); diff != "" {
+	if diff := cmp.Diff(before, ownersIn(t, dir)); diff != "" {
 		t.Errorf("owners of the returned files (-want +got):\n%s", diff)
 	}
 }
 
 func TestReturnDisarmsAndReports(t *testing.T) {
 	dir, _ := tree(t)
-	lease, ok := lend(t, dir)
+	owners, ok := chowned(t, dir)
 	if !ok {
 		return
 	}
@@ -190,14 +190,14 @@ func TestReturnDisarmsAndReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a/fifo", "sh", "sg", "a/\x1bx", "null", "sock"} {
-		if err := os.Lchown(at(name), lentID, lentID); err != nil {
+		if err := os.Lchown(at(name), unusedID, unusedID); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := errors.Join(unix.Chmod(at("sh"), 0o6755), unix.Chmod(at("sg"), 0o2755), unix.Chmod(at("a/\x1bx"), 0o2600)); err != nil {
 		t.Fatal(err)
 	}
-	found, err := Return(dir, lease)
+	found, err := ChownBack(dir, owners)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestReturnDisarmsAndReports(t *testing.T) {
 	if len(found) != 6 {
 		t.Errorf("findings: got %d, want 6: %s", len(found), got)
 	}
-	after := owners(t, dir)
+	after := ownersIn(t, dir)
 	for name, want := range map[string]string{"sh": "0:0 755", "sg": "0:0 755", "a/\x1bx": "0:0 600", "a/fifo": "0:0 644", "null": "0:0 644"} {
 		if after[name] != want {
 			t.Errorf("owner and mode of %q: got %s, want %s", name, after[name], want)
@@ -222,13 +222,13 @@ func TestReturnDisarmsAndReports(t *testing.T) {
 
 func TestReturnLimitsFindings(t *testing.T) {
 	dir := t.TempDir()
-	me := Lease{UID: os.Geteuid(), GID: os.Getegid(), OwnerUID: os.Geteuid(), OwnerGID: os.Getegid(), Mode: 0o755}
+	me := Ownership{UID: os.Geteuid(), GID: os.Getegid(), OwnerUID: os.Geteuid(), OwnerGID: os.Getegid(), Mode: 0o755}
 	for i := range 70 {
 		if err := unix.Mkfifo(filepath.Join(dir, fmt.Sprint(i)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := Return(dir, me); err != nil || len(got) != maxShown+1 || got[maxShown] != "and 20 more" {
+	if got, err := ChownBack(dir, me); err != nil || len(got) != maxShown+1 || got[maxShown] != "and 20 more" {
 		t.Errorf("findings: got %q, %v, want %d and then %q", got, err, maxShown, "and 20 more")
 	}
 }
@@ -240,23 +240,23 @@ func TestHostileTops(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, top := range []string{link, outside, filepath.Join(dir, "none")} {
-		if _, err := Plan(top, lentID, lentID); err == nil {
-			t.Errorf("Plan(%q): got no error, want one", top)
+		if _, err := OwnershipOf(top, unusedID, unusedID); err == nil {
+			t.Errorf("OwnershipOf(%q): got no error, want one", top)
 		}
-		if err := Lend(top, Lease{UID: lentID, GID: lentID}); err == nil {
-			t.Errorf("Lend(%q): got no error, want one", top)
+		if err := ChownToRole(top, Ownership{UID: unusedID, GID: unusedID}); err == nil {
+			t.Errorf("ChownToRole(%q): got no error, want one", top)
 		}
 	}
-	if _, err := Return(link, Lease{}); err == nil {
-		t.Error("Return of a link: got no error, want one")
+	if _, err := ChownBack(link, Ownership{}); err == nil {
+		t.Error("ChownBack of a link: got no error, want one")
 	}
-	if found, err := Return(filepath.Join(dir, "none"), Lease{}); err != nil || found != nil {
-		t.Errorf("Return of a missing directory: got %v, %v, want no finding", found, err)
+	if found, err := ChownBack(filepath.Join(dir, "none"), Ownership{}); err != nil || found != nil {
+		t.Errorf("ChownBack of a missing directory: got %v, %v, want no finding", found, err)
 	}
 }
 
-// BenchmarkLendAgain lends a tree of 10,000 files that is already lent.
-func BenchmarkLendAgain(b *testing.B) {
+// BenchmarkChownAgain changes the owner of 10,000 files that it owns already.
+func BenchmarkChownAgain(b *testing.B) {
 	dir := b.TempDir()
 	for i := range 100 {
 		sub := filepath.Join(dir, fmt.Sprint(i))
@@ -269,12 +269,12 @@ func BenchmarkLendAgain(b *testing.B) {
 			}
 		}
 	}
-	lease, err := Plan(dir, os.Geteuid(), os.Getegid())
+	owners, err := OwnershipOf(dir, os.Geteuid(), os.Getegid())
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if err := Lend(dir, lease); err != nil {
+		if err := ChownToRole(dir, owners); err != nil {
 			b.Fatal(err)
 		}
 	}
