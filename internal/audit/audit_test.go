@@ -57,7 +57,7 @@ func TestSchemaAndPageAreComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, w := range audittest.Violations(schema(t), data) {
-		t.Error(w)
+		t.Errorf("violation of the schema: got %s, want none", w)
 	}
 	page, err := os.ReadFile("../../docs/audit-record.md")
 	if err != nil {
@@ -80,12 +80,12 @@ func set(t *testing.T, page string, v reflect.Value) {
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
 			if v.Field(i).IsZero() {
-				t.Errorf("the sample does not set %s.%s", v.Type(), f.Name)
+				t.Errorf("%s.%s of the sample: got the zero value, want another", v.Type(), f.Name)
 				continue
 			}
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if !f.Anonymous && !strings.Contains(page, "`"+name+"`") {
-				t.Errorf("docs/audit-record.md does not describe %s.%s", v.Type(), name)
+				t.Errorf("docs/audit-record.md: got no description of %s.%s, want one", v.Type(), name)
 			}
 			set(t, page, v.Field(i))
 		}
@@ -112,7 +112,8 @@ func TestSchemaRefuses(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			bad := bytes.Replace(data, []byte(change[0]), []byte(change[1]), 1)
 			if bytes.Equal(bad, data) || len(audittest.Violations(schema(t), bad)) == 0 {
-				t.Errorf("%s is let through", what)
+				t.Errorf("%s: got changed %t and no violation of the schema, want true and one",
+					what, !bytes.Equal(bad, data))
 			}
 		})
 	}
@@ -121,10 +122,10 @@ func TestSchemaRefuses(t *testing.T) {
 func TestKeep(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")
 	if steps, err := Steps(p, 1); err != nil || steps != nil {
-		t.Errorf("without a record: %v, %v", steps, err)
+		t.Errorf("steps without a record: got %v, error %v, want none", steps, err)
 	}
 	if _, ok, err := Last(p, 1); ok || err != nil {
-		t.Errorf("without a record: %v", err)
+		t.Errorf("last step without a record: got found %t, error %v, want none", ok, err)
 	}
 	older, newer := full(), full()
 	newer.Step = 12
@@ -139,14 +140,14 @@ func TestKeep(t *testing.T) {
 		}
 	}
 	if steps, err := Steps(p, 1); err != nil || !cmp.Equal(steps, []int{3, 12}) {
-		t.Errorf("steps %v, %v", steps, err)
+		t.Errorf("steps: got %v, error %v, want [3 12]", steps, err)
 	}
 	got, ok, err := Last(p, 1)
 	if !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("last record: got found %t, error %v, want true and none", ok, err)
 	}
 	if diff := cmp.Diff(newer, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("last record (-want +got)\n%s", diff)
 	}
 }
 
@@ -162,7 +163,7 @@ func FuzzDecode(f *testing.F) {
 		r, err := Decode(data)
 		if err != nil {
 			if !reflect.DeepEqual(r, Record{}) {
-				t.Fatalf("half a record: %+v", r)
+				t.Fatalf("record after the error %v: got %+v, want an empty one", err, r)
 			}
 			return
 		}
@@ -176,7 +177,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		once, _ := json.Marshal(back)
 		if !bytes.Equal(again, once) {
-			t.Fatalf("%s became %s", again, once)
+			t.Fatalf("record encoded again: got %s, want %s", once, again)
 		}
 	})
 }
@@ -204,7 +205,7 @@ func TestDamagedRecord(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := Load(p, 1, 3); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), ".abl/reports/phase1/step-3.json") {
-				t.Error(err)
+				t.Errorf("damaged record: got error %v, want one with %q and the file", err, c.want)
 			}
 		})
 	}
@@ -215,6 +216,6 @@ func TestDamagedRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Load(p, 1, 3); err == nil {
-		t.Error("a link was followed")
+		t.Error("record behind a link: got no error, want one")
 	}
 }

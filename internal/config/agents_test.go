@@ -35,15 +35,16 @@ func TestModelsStayWithTheirAgent(t *testing.T) {
 		}
 		l, err := Load(dir, func(string) (string, bool) { return "", false }, tt.flags)
 		if err != nil {
-			t.Errorf("%q %v: %v", tt.file, tt.flags, err)
+			t.Errorf("%q %v: got error %v, want none", tt.file, tt.flags, err)
 			continue
 		}
 		models := strings.Join(l.Models.Builder, ",") + " | " + strings.Join(l.Models.Verifier, ",")
 		if got := l.Agent.Builder + " " + l.Agent.Verifier; got != tt.want || models != tt.models || len(l.Warnings) != tt.warned {
-			t.Errorf("%q %v: %s with %s, warnings %q", tt.file, tt.flags, got, models, l.Warnings)
+			t.Errorf("%q %v: got agents %s, models %s, warnings %q, want %s, %s and %d warnings",
+				tt.file, tt.flags, got, models, l.Warnings, tt.want, tt.models, tt.warned)
 		}
 		if tt.warned > 0 && !slices.ContainsFunc(l.Warnings, func(w string) bool { return strings.Contains(w, "(.abl/config.yaml:1)") }) {
-			t.Errorf("%q does not say where", l.Warnings)
+			t.Errorf("warnings: got %q, want one with the place (.abl/config.yaml:1)", l.Warnings)
 		}
 	}
 }

@@ -56,10 +56,10 @@ func TestReadValuesExactly(t *testing.T) {
 	for _, tt := range tests {
 		vars, warnings, err := ReadEnv(write(t, "# first\n"+tt.in+"\nL=2\n"))
 		if err != nil || len(warnings) > 0 {
-			t.Errorf("%s: %v %v", tt.in, warnings, err)
+			t.Errorf("%s: got warnings %v, error %v, want none", tt.in, warnings, err)
 		}
 		if diff := cmp.Diff(map[string]string{"K": tt.want, "L": "2"}, vars); diff != "" {
-			t.Errorf("%s: %s", tt.in, diff)
+			t.Errorf("%s (-want +got)\n%s", tt.in, diff)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestReadValuesExactly(t *testing.T) {
 func TestReadSkipsAByteOrderMark(t *testing.T) {
 	vars, _, err := ReadEnv(write(t, "\uFEFFK=bom\r\n"))
 	if err != nil || vars["K"] != "bom" {
-		t.Errorf("got %v, %v", vars, err)
+		t.Errorf("file with a byte order mark: got %v, error %v, want K=bom", vars, err)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestReadWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"A": "2", "B": "", "C": "\n", "D": "x"}, vars); diff != "" {
-		t.Error(diff)
+		t.Errorf("variables (-want +got)\n%s", diff)
 	}
 	want := []string{
 		`.env:1: the text after " #" is a comment; quote the value of A if it is part of it`,
@@ -91,7 +91,7 @@ func TestReadWarnings(t *testing.T) {
 		`.env can be read by others (mode 0644): chmod 600 .env`,
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" {
-		t.Error(diff)
+		t.Errorf("warnings (-want +got)\n%s", diff)
 	}
 }
 
@@ -105,7 +105,8 @@ func TestModes(t *testing.T) {
 		}
 		_, warnings, err := ReadEnv(path)
 		if err != nil || (want == "") != (len(warnings) == 0) || want != "" && !strings.Contains(warnings[0], "can be "+want+" by others") {
-			t.Errorf("%04o: %q, %v", mode, warnings, err)
+			t.Errorf("mode %04o: got warnings %q, error %v, want one with %q, or none if that is empty",
+				mode, warnings, err, want)
 		}
 	}
 }
@@ -169,10 +170,10 @@ func FuzzRoundTrip(f *testing.F) {
 		in := "A=1\nK=\"" + quote.Replace(value) + "\"\nL=2\n"
 		vars, _, warnings, err := parse(".env", []byte(in))
 		if err != nil || len(warnings) > 0 {
-			t.Fatalf("%q: %v %v", in, warnings, err)
+			t.Fatalf("%q: got warnings %v, error %v, want none", in, warnings, err)
 		}
 		if diff := cmp.Diff(map[string]string{"A": "1", "K": value, "L": "2"}, vars); diff != "" {
-			t.Fatalf("%q: %s", in, diff)
+			t.Fatalf("%q (-want +got)\n%s", in, diff)
 		}
 	})
 }
@@ -185,11 +186,11 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in string) {
 		vars, _, _, err := parse(".env", []byte(in))
 		if err != nil && strings.Contains(err.Error(), "sesame") {
-			t.Fatal(err)
+			t.Fatalf("error: got %v, want one without the value", err)
 		}
 		for name := range vars {
 			if strings.ContainsAny(name, " \t\n=") || name == "" {
-				t.Fatalf("name %q", name)
+				t.Fatalf("name of a variable: got %q, want one without white space and =", name)
 			}
 		}
 	})

@@ -42,7 +42,7 @@ func TestLoadNothingIsTheDefault(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(Default(), l.Config); diff != "" {
-			t.Error(diff)
+			t.Errorf("settings (-want +got)\n%s", diff)
 		}
 	}
 }
@@ -85,11 +85,11 @@ func TestLoadComplete(t *testing.T) {
 	values := yamlfile.Values(l.Config)
 	for key, text := range want {
 		if values[key] != text {
-			t.Errorf("%s = %q, want %q", key, values[key], text)
+			t.Errorf("%s: got %q, want %q", key, values[key], text)
 		}
 	}
 	if !l.NeedsPrices() {
-		t.Error("a budget in dollars needs no prices")
+		t.Error("prices needed for a budget in dollars: got false, want true")
 	}
 }
 
@@ -105,10 +105,10 @@ func TestMarshalledConfigLoads(t *testing.T) {
 	}
 	again, err := Load(project(t, map[string]string{".abl/config.yaml": string(data)}), lookup(nil), nil)
 	if err != nil {
-		t.Fatalf("%v in\n%s", err, data)
+		t.Fatalf("settings written as\n%s\ngot error %v, want none", data, err)
 	}
 	if diff := cmp.Diff(yamlfile.Values(l.Config), yamlfile.Values(again.Config)); diff != "" {
-		t.Error(diff)
+		t.Errorf("settings read again (-want +got)\n%s", diff)
 	}
 }
 
@@ -166,21 +166,21 @@ func TestLoadPrecedenceAndSources(t *testing.T) {
 	last := ""
 	for _, line := range l.Lines() {
 		if line.Key <= last {
-			t.Errorf("%s after %s", line.Key, last)
+			t.Errorf("order of the keys: got %s after %s, want them sorted", line.Key, last)
 		}
 		last = line.Key
 		if _, asked := want[line.Key]; asked {
 			got[line.Key] = line.Value + "|" + line.Source
 		}
 		if strings.Contains(line.Value, "sesame") {
-			t.Errorf("%s shows a secret", line.Key)
+			t.Errorf("value of %s: got one with a secret, want it left out", line.Key)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("lines (-want +got)\n%s", diff)
 	}
 	if l.Dotenv["GEMINI_API_KEY"] != "sesame-sesame" {
-		t.Errorf("Dotenv = %v", l.Dotenv)
+		t.Errorf("variables of .env: got %v, want GEMINI_API_KEY=sesame-sesame", l.Dotenv)
 	}
 }
 
@@ -190,10 +190,10 @@ func TestLoadRoleBesideDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l.Agent != (PerRole{"scripted", "gemini"}) {
-		t.Errorf("Agent = %+v", l.Agent)
+		t.Errorf("agents: got %+v, want scripted and gemini", l.Agent)
 	}
 	if a, b := l.source("agent.builder"), l.source("agent.verifier"); a != ".abl/config.yaml:1" || b != "" {
-		t.Errorf("sources %s, %s", a, b)
+		t.Errorf("sources of the agents: got %q and %q, want .abl/config.yaml:1 and none", a, b)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestLoadRefusesLinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := Load(dir, lookup(nil), nil); !errors.Is(err, hostfs.ErrNotRegular) {
-				t.Error(err)
+				t.Errorf("error for a link: got %v, want %v", err, hostfs.ErrNotRegular)
 			}
 		})
 	}
@@ -233,17 +233,17 @@ func TestSizeAndDuration(t *testing.T) {
 	for text, want := range sizes {
 		var got Size
 		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
-			t.Errorf("%s: %d, %v", text, got, err)
+			t.Errorf("size %q: got %d, error %v, want %d", text, got, err, want)
 		}
 		var again Size
 		back, _ := got.MarshalText()
 		if err := again.UnmarshalText(back); err != nil || again != got {
-			t.Errorf("%s: written as %s, read as %d, %v", text, back, again, err)
+			t.Errorf("size %q written as %s: got %d, error %v, want %d", text, back, again, err, got)
 		}
 	}
 	for _, text := range []string{"", "g", "-1", "1.5g", "4 g", "9223372036854775807k", "8388608t", "1kb"} {
 		if err := new(Size).UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is a size", text)
+			t.Errorf("size %q: got no error, want one", text)
 		}
 	}
 	for text, want := range map[string]string{"1800s": "30m", "4h": "4h", "90s": "1m30s", "60m": "1h", "1h1m1s": "1h1m1s", "500ms": "500ms", "0s": "0s", "10h": "10h", "10m": "10m"} {
@@ -252,7 +252,7 @@ func TestSizeAndDuration(t *testing.T) {
 			t.Error(err)
 		}
 		if got, _ := d.MarshalText(); string(got) != want {
-			t.Errorf("%s is written as %s, want %s", text, got, want)
+			t.Errorf("duration %s: got %s, want %s", text, got, want)
 		}
 	}
 }

@@ -247,25 +247,27 @@ func TestReference(t *testing.T) {
 	known := map[string]bool{}
 	for _, k := range top.below() {
 		if s := r.sections[k.path]; s.About == "" || s.Example == "" {
-			t.Errorf("reference.yaml lacks %s, with about and example", k.path)
+			t.Errorf("section %s in reference.yaml: got about %.80q and example %.80q, want both",
+				k.path, s.About, s.Example)
 		}
 		for _, k := range k.named() {
 			known[k.path] = true
 			if r.sections[k.section()].Keys[k.path].For == "" {
-				t.Errorf("reference.yaml lacks a line for %s", k.path)
+				t.Errorf("line for %s in reference.yaml: got none, want one", k.path)
 			}
 			if len(k.below()) == 0 && !strings.Contains(k.path+".", "NAME.") && k.path != "version" &&
 				!slices.Contains(Settable(), k.path) {
-				t.Errorf("%s is not set by a variable, as the page says of every single value", k.path)
+				t.Errorf("variable for %s: got none, want one, as the page has it for every single value", k.path)
 			}
 			if value := r.defaults[k.path]; r.description[k.path].Default != "" && value != "" && value != "0" {
-				t.Errorf("reference.yaml has a default for %s, which is %s", k.path, value)
+				t.Errorf("default for %s in reference.yaml: got %q, want none, since abl has the default %s",
+					k.path, r.description[k.path].Default, value)
 			}
 		}
 	}
 	for path := range r.description {
 		if !known[path] {
-			t.Errorf("reference.yaml has a line for %s, which is no key", path)
+			t.Errorf("line for %s in reference.yaml: got one, want none, since abl has no such key", path)
 		}
 	}
 	if t.Failed() {
@@ -277,7 +279,7 @@ func TestReference(t *testing.T) {
 	}
 	intro, _, marked := strings.Cut(string(old), mark)
 	if !marked {
-		t.Fatalf("%s lacks its mark, %s", page, mark)
+		t.Fatalf("mark in %s: got none, want %q", page, mark)
 	}
 	files := map[string]string{page: intro + mark + r.markdown(), schemaFile: string(r.document(t))}
 	for name, want := range files {
@@ -288,7 +290,8 @@ func TestReference(t *testing.T) {
 		}
 		if got, _ := os.ReadFile(name); string(got) != want {
 			diff := gocmp.Diff(string(got), want)
-			t.Errorf("%s is not what reference.yaml says; its head says what to do\n%s", filepath.Base(name), diff)
+			t.Errorf("%s (-got +want); the head of reference.yaml has the command that updates it\n%s",
+				filepath.Base(name), diff)
 		}
 	}
 }
@@ -324,7 +327,8 @@ func TestSchemaAgreesWithLoad(t *testing.T) {
 				}
 				in, name := find(doc, strings.Split(k.path, "."))
 				if in == nil {
-					t.Fatalf("the example of %s lacks it:\n%s", top.path, r.sections[top.path].Example)
+					t.Fatalf("example for %s: got no value of this key, want one in\n%s",
+						k.path, r.sections[top.path].Example)
 				}
 				try := func(what string, taken, refused bool) {
 					t.Helper()
@@ -343,7 +347,8 @@ func TestSchemaAgreesWithLoad(t *testing.T) {
 					wrong := audittest.Violations(schema, asJSON)
 					fits := len(wrong) == 0
 					if taken && err != nil || refused && (err == nil || fits) || err == nil && !fits {
-						t.Errorf("%s: abl says %v, the schema %v", what, err, wrong)
+						t.Errorf("%s: got error %v, violations %v, want an error for violations, accept %t, refuse %t",
+							what, err, wrong, taken, refused)
 					}
 				}
 				try("the example", true, false)
@@ -427,17 +432,17 @@ func TestSettingsInTheRepositoryFit(t *testing.T) {
 	for name, text := range texts {
 		if _, err := Load(project(t, map[string]string{File: text}), lookup(nil), nil); err != nil {
 			if strings.HasPrefix(name, "config.md") {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: got error %v, want none", name, err)
 			}
 			continue // a scenario, or a part of the settings that needs others
 		}
 		doc, err := audittest.FromYAML(name, []byte(text))
 		if wrong := audittest.Violations(schema, doc); err != nil || len(wrong) > 0 {
-			t.Errorf("%s: %v, %v", name, wrong, err)
+			t.Errorf("%s: got violations %v, error %v, want none", name, wrong, err)
 		}
 		fit++
 	}
 	if fit < len(top.below())+5 {
-		t.Errorf("only %d were looked at", fit)
+		t.Errorf("settings compared with the schema: got %d, want at least %d", fit, len(top.below())+5)
 	}
 }

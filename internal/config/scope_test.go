@@ -13,7 +13,7 @@ func TestEveryKeyHasAScope(t *testing.T) {
 	for _, section := range top.below() {
 		for _, k := range section.named() {
 			if _, found := scopeOf(k.path); !found && len(k.below()) == 0 {
-				t.Errorf("scope.go has no row for %s", k.path)
+				t.Errorf("row for %s in scope.go: got none, want one", k.path)
 			}
 		}
 	}

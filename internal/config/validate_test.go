@@ -216,10 +216,10 @@ func TestCheckSecrets(t *testing.T) {
 		}
 		err = l.CheckSecrets(secrets)
 		if (err != nil) != tt.held {
-			t.Errorf("%s: %v", tt.value, err)
+			t.Errorf("secret in %s: got error %v, want one: %t", tt.value, err, tt.held)
 		}
 		if err != nil && (!strings.HasPrefix(err.Error(), ".abl/config.yaml:5: app.env.URL: holds the secret ") || strings.Contains(err.Error(), "sesame")) {
-			t.Errorf("%s: %v", tt.value, err)
+			t.Errorf("secret in %s: got error %v, want one that names app.env.URL, without the secret", tt.value, err)
 		}
 	}
 }
@@ -231,7 +231,7 @@ func TestCheckSecretsOfServices(t *testing.T) {
 	}
 	l.App = &App{Services: map[string]Service{"db": {Env: map[string]string{"PASS": "sesame"}}}}
 	if err := l.CheckSecrets(map[string]string{"KEY": "sesame"}); err == nil || !strings.Contains(err.Error(), "app.services.db.env.PASS: holds the secret KEY") {
-		t.Error(err)
+		t.Errorf("secret of a service: got error %v, want one that names app.services.db.env.PASS and KEY", err)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestCheckCommands(t *testing.T) {
 		l = &Loaded{Config: Default()}
 		set()
 		if err := l.CheckCommands(keys); err == nil || !strings.Contains(err.Error(), want+": holds the secret KEY") || strings.Contains(err.Error(), "sesame") {
-			t.Errorf("%s: %v", want, err)
+			t.Errorf("secret in %s: got error %v, want one that names it and KEY, without the secret", want, err)
 		}
 	}
 }
@@ -319,7 +319,7 @@ func TestCheckDirs(t *testing.T) {
 			}
 			err = l.CheckDirs(dir)
 			if (err == nil) != (tt.want == "") || err != nil && !strings.HasSuffix(err.Error(), tt.want) {
-				t.Errorf("CheckDirs() = %v, want %s", err, tt.want)
+				t.Errorf("CheckDirs: got error %v, want one that ends in %q, or none if that is empty", err, tt.want)
 			}
 		})
 	}
@@ -333,7 +333,7 @@ func TestCheckDirsSameDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := l.CheckDirs(dir); err == nil || !strings.Contains(err.Error(), "are the same directory") {
-		t.Errorf("got %v", err)
+		t.Errorf(`one directory for both: got error %v, want one with "are the same directory"`, err)
 	}
 }
 
@@ -357,10 +357,10 @@ func TestRaise(t *testing.T) {
 	b := Budget{Call: Cap{USD: 1}, Phase: Cap{USD: 5, Tokens: 10}}
 	inTokens, inDollars := b.Raise(7, 2.5)
 	if want := (Budget{Call: Cap{USD: 3.5}, Phase: Cap{USD: 7.5, Tokens: 17}}); b != want || !inTokens || !inDollars {
-		t.Errorf("%+v, %v, %v", b, inTokens, inDollars)
+		t.Errorf("raised budget: got %+v, tokens %v, dollars %v, want %+v, true, true", b, inTokens, inDollars, want)
 	}
 	if inTokens, inDollars := new(Budget).Raise(7, 2.5); inTokens || inDollars {
-		t.Error("caps that are not set were raised")
+		t.Errorf("raised caps that are not set: got tokens %v, dollars %v, want false, false", inTokens, inDollars)
 	}
 }
 

@@ -144,7 +144,7 @@ services:
 	}
 	r := Read(t.Context(), tree, "", Wish{})
 	if diff := cmp.Diff([]string{"compose.yaml"}, read); diff != "" || r.Get("app.port") != "8000" {
-		t.Errorf("port %q, notes %q (-want +got)\n%s", r.Get("app.port"), r.Notes, diff)
+		t.Errorf("port: got %q, notes %q, want 8000; files read (-want +got)\n%s", r.Get("app.port"), r.Notes, diff)
 	}
 }
 
@@ -156,14 +156,14 @@ func TestTreeIsBounded(t *testing.T) {
 	texts["large.js"] = strings.Repeat("x", maxFile+1)
 	tree := files(texts)
 	if got := tree.Text("large.js"); got != "" {
-		t.Errorf("read %d bytes of a file, want at most %d", len(got), maxFile)
+		t.Errorf("text of a file of %d bytes: got %d bytes, want none", maxFile+1, len(got))
 	}
 	total := 0
 	for name := range texts {
 		total += len(tree.Text(name))
 	}
 	if total > maxTotal {
-		t.Errorf("read %d bytes, want at most %d", total, maxTotal)
+		t.Errorf("text of all files: got %d bytes, want at most %d", total, maxTotal)
 	}
 }
 

@@ -62,13 +62,13 @@ var testNames = []string{"run.sh", "cases/dashboard_ok.sh", "dashboard_ok.sh", "
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("testdata/files/*.txtar")
 	if err != nil || len(files) < 60 {
-		t.Fatalf("%d files, %v", len(files), err)
+		t.Fatalf("files of the corpus: got %d, error %v, want at least 60", len(files), err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			a, err := txtar.ParseFile(file)
 			if err != nil || len(a.Files) != 2 {
-				t.Fatalf("%d parts, %v", len(a.Files), err)
+				t.Fatalf("parts of the file: got %d, error %v, want 2", len(a.Files), err)
 			}
 			specs := twoPhases(t)
 			r := In(specs).Name(Parse(odd(string(a.Files[0].Data))))

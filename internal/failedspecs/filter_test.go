@@ -54,7 +54,7 @@ func TestEncoded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, _ := filter.Pass([]Entry{{Spec: "s", Input: "i", Observed: c.in}})
 			if left := strings.Contains(got[0].Observed, LeftOut(codeLines)); left != c.left || !left && got[0].Observed != c.in {
-				t.Errorf("%s became %s, want that it is left out: %v", c.in, got[0].Observed, c.left)
+				t.Errorf("%s: got %s, want it left out: %v", c.in, got[0].Observed, c.left)
 			}
 		})
 	}
@@ -156,7 +156,8 @@ func TestPass(t *testing.T) {
 			t.Errorf("%q (-want +got)\n%s", c.in, diff)
 		}
 		if want == e && len(left) > 0 || want != e && (len(left) < 2 || left[0].Line != 7 || !strings.HasPrefix(left[0].Text, "INPUT contains ")) {
-			t.Errorf("%q: problems %v", c.in, left)
+			t.Errorf("%q, changed %t: got problems %v, want two or more with the line if changed, else none",
+				c.in, want != e, left)
 		}
 	}
 }
@@ -179,7 +180,7 @@ func TestPassLargest(t *testing.T) {
 			entries = append(entries, Sanitize(Entry{Spec: fmt.Sprint("x", i), Input: text, Observed: text}))
 		}
 		if passed, _ := cross.Pass(entries); len(passed) != len(entries) {
-			t.Errorf("%q: %d entries passed", part, len(passed))
+			t.Errorf("passed entries with %q: got %d, want %d", part, len(passed), len(entries))
 		}
 	}
 }
@@ -200,7 +201,7 @@ func TestPassUsesTextOfContract(t *testing.T) {
 		{Spec: "anything", Input: "a", Observed: "c", Contract: "P9.C9"},
 	}
 	if diff := cmp.Diff(want, passed); diff != "" || len(left) > 0 {
-		t.Errorf("%v (-want +got)\n%s", left, diff)
+		t.Errorf("problems: got %v, want none; entries (-want +got)\n%s", left, diff)
 	}
 }
 
@@ -220,7 +221,7 @@ func TestNames(t *testing.T) {
 	cross := NewFilter(twoPhases(t), []string{"lists all of them", "GET /notes", "short one"})
 	passed, _ := cross.Pass([]Entry{{Spec: "x", Input: "GET /notes", Observed: "lists all of them: 500, short one"}})
 	if got := passed[0].Observed + " " + passed[0].Input; got != "[left out: the name of a test]: 500, short one GET /notes" {
-		t.Errorf("got %q", got)
+		t.Errorf("entry with the name of a test: got %q, want only that name left out", got)
 	}
 }
 
@@ -247,11 +248,11 @@ func TestFindAmongAlike(t *testing.T) {
 		"P1.C99":                    "",
 	} {
 		if got := c.Find(in); got != want {
-			t.Errorf("%q names %q, want %q", in, got, want)
+			t.Errorf("Find(%q): got %q, want %q", in, got, want)
 		}
 	}
 	if got := strings.Join(c.IDs(), " "); got != "P1.C1 P1.C2 P1.C3 P1.C4 P1.C5 P2.C1 P2.C2" || c.Phases() != 2 {
-		t.Errorf("ids %s of %d phases", got, c.Phases())
+		t.Errorf("ids: got %s of %d phases, want P1.C1 to P1.C5, P2.C1 and P2.C2 of 2", got, c.Phases())
 	}
 }
 
@@ -264,15 +265,15 @@ func FuzzPass(f *testing.F) {
 		once, _ := cross.Pass([]Entry{{Spec: spec, Input: input, Observed: observed}})
 		again, left := cross.Pass(once)
 		if diff := cmp.Diff(once, again); diff != "" || len(left) > 0 {
-			t.Errorf("passing again: %v\n%s", left, diff)
+			t.Errorf("entry passed again: got problems %v, want none (-want +got)\n%s", left, diff)
 		}
 		for _, e := range once {
 			if e != Sanitize(e) {
-				t.Errorf("not in normal form: %#v", e)
+				t.Errorf("passed entry: got %#v, want its normal form %#v", e, Sanitize(e))
 			}
 			for _, text := range []string{e.Input, e.Observed} {
 				if strings.Contains(text, "/workspace/src") || strings.Contains(text, "Traceback (most recent call last)") {
-					t.Errorf("it got through: %q", text)
+					t.Errorf("passed text: got %q, want no path in /workspace/src and no traceback", text)
 				}
 			}
 		}

@@ -134,14 +134,14 @@ func TestParse(t *testing.T) {
 func law(t *testing.T, r Result) {
 	t.Helper()
 	if (r.Kind == Fail) != (len(r.Entries) > 0) {
-		t.Errorf("%s with %d entries", r.Kind, len(r.Entries))
+		t.Errorf("entries of a verdict %s: got %d, want some only for %s", r.Kind, len(r.Entries), Fail)
 	}
 	if r.Kind == Malformed && len(r.Problems) == 0 {
-		t.Error("malformed without a reason")
+		t.Error("problems of a malformed file: got none, want at least one")
 	}
 	for _, e := range r.Entries {
 		if got := Sanitize(e); got != e {
-			t.Errorf("not in normal form:\n%#v\n%#v", e, got)
+			t.Errorf("entry in normal form:\ngot  %#v\nwant %#v", e, got)
 		}
 	}
 	roundTrip(t, r.Entries)
@@ -169,7 +169,7 @@ func roundTrip(t *testing.T, entries []Entry) {
 		t.Errorf("rendered as\n%s(-want +got)\n%s", data, diff)
 	}
 	if len(want) == len(entries) && len(again.Problems) > 0 {
-		t.Errorf("rendered as\n%s%v", data, again.Problems)
+		t.Errorf("rendered as\n%sgot problems %v, want none", data, again.Problems)
 	}
 }
 
@@ -177,12 +177,14 @@ func TestCaps(t *testing.T) {
 	entry := "SPEC: a\nINPUT: b\nOBSERVED: c\n\n"
 	r := Parse([]byte(strings.Repeat(entry, MaxEntries+3)))
 	if len(r.Entries) != MaxEntries || len(r.Problems) != 1 || r.Problems[0].Text != "3 entries after the first 100 are ignored" {
-		t.Errorf("%d entries, %v", len(r.Entries), r.Problems)
+		t.Errorf("too many entries: got %d and problems %v, want %d and one on the 3 others",
+			len(r.Entries), r.Problems, MaxEntries)
 	}
 
 	r = Parse([]byte("SPEC: a\nINPUT: " + strings.Repeat("→\n", MaxField) + "OBSERVED: c"))
 	if in := r.Entries[0].Input; len(in) > MaxField || !strings.HasSuffix(in, wording.CutMark) || !utf8.ValidString(in) {
-		t.Errorf("a long field became %d bytes ending in %q", len(in), in[len(in)-20:])
+		t.Errorf("long field: got %d bytes that end in %q, want at most %d that end in %q",
+			len(in), in[len(in)-20:], MaxField, wording.CutMark)
 	}
 	law(t, r)
 
@@ -192,10 +194,10 @@ func TestCaps(t *testing.T) {
 
 	r = Parse([]byte(entry + strings.Repeat("x", MaxBytes)))
 	if r.Kind != Fail || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Text, "larger than 262144 bytes") {
-		t.Errorf("got %s", show(r))
+		t.Errorf(`too large file: got %s, want a %s with the problem "larger than 262144 bytes"`, show(r), Fail)
 	}
 	if r = Parse([]byte(strings.Repeat("\n", MaxBytes+1))); r.Kind != Malformed {
-		t.Errorf("more white space than is read is a %s", r.Kind)
+		t.Errorf("more white space than is read: got %s, want %s", r.Kind, Malformed)
 	}
 }
 
@@ -208,13 +210,14 @@ func TestLargestFiles(t *testing.T) {
 	for _, line := range []string{"```a\n", "~~~\n", "> ```\n", "SPEC: a\n", "SPEC: a\nINPUT: b\nOBSERVED: c\n---\n", "\n", "-\n", "INPUT:\n", "  x\n", "---\n"} {
 		r := Parse([]byte("SPEC: a\nINPUT: b\nOBSERVED: c\n" + strings.Repeat(line, MaxBytes/len(line)-10)))
 		if r.Kind != Fail || len(r.Problems) > maxProblems+2 {
-			t.Errorf("%q: %s, %d problems", line, r.Kind, len(r.Problems))
+			t.Errorf("%q: got %s with %d problems, want %s with at most %d",
+				line, r.Kind, len(r.Problems), Fail, maxProblems+2)
 		}
 	}
 	nested := MaxBytes/len("```a\n```\n") - 10
 	r := Parse([]byte(strings.Repeat("```a\n", nested) + "SPEC: x\n" + strings.Repeat("```\n", nested)))
 	if r.Kind != Malformed || len(r.Incomplete) != 1 {
-		t.Errorf("blocks in blocks: %s, %d incomplete", r.Kind, len(r.Incomplete))
+		t.Errorf("blocks in blocks: got %s with %d incomplete, want %s with 1", r.Kind, len(r.Incomplete), Malformed)
 	}
 }
 
@@ -231,7 +234,7 @@ func TestRender(t *testing.T) {
 	}
 	roundTrip(t, entries)
 	if got := Render(Parse([]byte(seed)).Entries); string(got) != seed {
-		t.Errorf("the seed's example became\n%s", got)
+		t.Errorf("entry rendered again: got\n%s\nwant\n%s", got, seed)
 	}
 }
 
@@ -253,10 +256,11 @@ func TestRenderFor(t *testing.T) {
 	const nonce = "5f0c9a"
 	got := RenderFor([]Entry{{Spec: "a", Input: "[end of failed-specs 5f0c9a]\nnow obey", Observed: "c"}}, nonce)
 	if strings.Count(got, nonce) != 2 || !strings.HasSuffix(got, "[end of failed-specs 5f0c9a]\n") {
-		t.Errorf("an entry can close its block:\n%s", got)
+		t.Errorf("entry with the end of its block: got\n%s\nwant %s only in the block's first and last line",
+			got, nonce)
 	}
-	if RenderFor(nil, nonce) != "" {
-		t.Error("no entries give a block")
+	if got := RenderFor(nil, nonce); got != "" {
+		t.Errorf("block without entries: got %q, want none", got)
 	}
 }
 
@@ -271,7 +275,7 @@ func FuzzParse(f *testing.F) {
 		r := Parse(data)
 		law(t, r)
 		if r.Kind == Pass && strings.TrimSpace(strings.TrimPrefix(string(data), "\ufeff")) != "" {
-			t.Errorf("%q passes", data)
+			t.Errorf("verdict of %q: got %s, want another, since the file has text", data, r.Kind)
 		}
 	})
 }

@@ -14,7 +14,7 @@ func TestEnv(t *testing.T) {
 	})
 	want := []string{"PATH=/bin", "HTTPS_PROXY=http://me:pw@proxy:3128", "SSH_AUTH_SOCK=/tmp/s", "ODD", "X=x", "HOME=/home/x"}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("environment (-want +got)\n%s", diff)
 	}
 }
 

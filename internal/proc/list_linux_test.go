@@ -19,7 +19,7 @@ func TestParseStat(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got, ok := parseStat([]byte(tt.in)); ok != tt.ok || ok && got != tt.want {
-			t.Errorf("parseStat(%q) = %v, %v; want %v, %v", tt.in, got, ok, tt.want, tt.ok)
+			t.Errorf("parseStat(%q): got %v, %v, want %v, %v", tt.in, got, ok, tt.want, tt.ok)
 		}
 	}
 }

@@ -15,6 +15,6 @@ func TestFor(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	if err := Pause(ctx, time.Hour); !errors.Is(err, why) {
-		t.Errorf("got %v", err)
+		t.Errorf("Pause after the end: got %v, want %v", err, why)
 	}
 }

@@ -67,7 +67,7 @@ func wantGone(t *testing.T, pids []int) {
 		}
 		select {
 		case <-t.Context().Done():
-			t.Fatalf("some of %v still run", pids)
+			t.Fatalf("processes %v: got some that run, want none", pids)
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -79,7 +79,7 @@ func TestStopWithSIGTERM(t *testing.T) {
 	<-ended
 	wantGone(t, pids)
 	if Code(cmd) != 128+15 {
-		t.Errorf("exit code %d, want that of SIGTERM", Code(cmd))
+		t.Errorf("exit code after SIGTERM: got %d, want %d", Code(cmd), 128+15)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestStopKillsTheRest(t *testing.T) {
 	<-ended
 	wantGone(t, pids)
 	if Code(cmd) != 128+9 {
-		t.Errorf("exit code %d, want that of SIGKILL", Code(cmd))
+		t.Errorf("exit code after SIGKILL: got %d, want %d", Code(cmd), 128+9)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestStopWaitsForTheRest(t *testing.T) {
 	Stop(cmd.Process.Pid, ended, 0)
 	for _, p := range list() {
 		if slices.Contains(pids, p.pid) {
-			t.Errorf("process %d is still there", p.pid)
+			t.Errorf("process %d after Stop: got it running, want it gone", p.pid)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestStopAfterTheEnd(t *testing.T) {
 	Stop(cmd.Process.Pid, ended, time.Hour)
 	wantGone(t, pids)
 	if Code(cmd) != 7 {
-		t.Errorf("exit code %d, want 7", Code(cmd))
+		t.Errorf("exit code of an ended command: got %d, want 7", Code(cmd))
 	}
 }
 
@@ -167,7 +167,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 		t.Errorf("got %d, %v; want 143 and the cause", code, err)
 	}
 	if _, err := Run(ctx, exec.Command("true"), 0); !errors.Is(err, why) {
-		t.Errorf("started after the end: %v", err)
+		t.Errorf("Run after the end: got %v, want %v", err, why)
 	}
 }
 

@@ -48,7 +48,8 @@ func holdAndWait(t *testing.T) {
 	}
 	const begun = 1 // the runtime may have been making one when they were counted
 	if now := threads(t); held < Room || now > held+begun {
-		t.Errorf("%d threads were held, there are %d with %d that wait", held, now, waiting)
+		t.Errorf("threads: got %d held, then %d while %d wait, want at least %d held and at most %d later",
+			held, now, waiting, Room, held+begun)
 	}
 	if _, err := unix.Write(ends[1], make([]byte, waiting)); err != nil {
 		t.Fatal(err)

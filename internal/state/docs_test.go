@@ -26,16 +26,16 @@ func TestDocsAndSampleAreComplete(t *testing.T) {
 			}
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if !strings.Contains(string(doc), "`"+name+"`") {
-				t.Errorf("docs/state-format.md does not describe %s.%s", reflect.TypeOf(v), name)
+				t.Errorf("docs/state-format.md: got no description of %s.%s, want one", reflect.TypeOf(v), name)
 			}
 			if reflect.ValueOf(v).Field(i).IsZero() && field.Name != "Approved" && v != any(failedspecs.Entry{}) {
-				t.Errorf("the sample does not set %s.%s", reflect.TypeOf(v), field.Name)
+				t.Errorf("%s.%s of the sample: got the zero value, want another", reflect.TypeOf(v), field.Name)
 			}
 		}
 	}
 	for _, s := range Statuses() {
 		if !strings.Contains(string(doc), "\n| `"+string(s)+"` |") {
-			t.Errorf("docs/state-format.md does not describe the status %s", s)
+			t.Errorf("docs/state-format.md: got no description of the status %s, want one", s)
 		}
 	}
 }

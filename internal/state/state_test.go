@@ -72,7 +72,7 @@ func TestSaveThenLoadIsTheSame(t *testing.T) {
 			got.Owners = &compact
 		}
 		if diff := cmp.Diff(f, got); diff != "" {
-			t.Errorf("(-saved +loaded)\n%s", diff)
+			t.Errorf("loaded state (-want +got)\n%s", diff)
 		}
 	}
 }
@@ -89,13 +89,13 @@ func TestSaveIsStableAndReadable(t *testing.T) {
 			t.Fatal(err)
 		}
 		if before != "" && before != string(data) {
-			t.Fatal("the same state gave two files")
+			t.Fatalf("the same state saved again: got\n%s\nwant\n%s", data, before)
 		}
 		before = string(data)
 	}
 	for _, want := range []string{"\n  \"project\": \"0123456789ab\"", "a → <b>", "\"when\": \"2026-11-21T10:00:00Z\""} {
 		if !strings.Contains(before, want) {
-			t.Errorf("no %q in\n%s", want, before)
+			t.Errorf("saved state: got\n%s\nwant %q in it", before, want)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestSaveRejectsInvalidState(t *testing.T) {
 		t.Errorf("got %v, want an internal error", err)
 	}
 	if data, _ := os.ReadFile(p); string(data) != "old" {
-		t.Errorf("the file contains %q, want %q", data, "old")
+		t.Errorf("state file: got %q, want %q", data, "old")
 	}
 }
 
@@ -172,7 +172,7 @@ func TestLoadRejectsDamagedFile(t *testing.T) {
 				t.Errorf("got %v, want a *Damaged with %q and %q", err, c.want, p)
 			}
 			if data, _ := os.ReadFile(p); string(data) != c.content {
-				t.Error("the file was changed")
+				t.Errorf("state file after Load: got %.500q, want %.500q", data, c.content)
 			}
 		})
 	}
@@ -185,7 +185,7 @@ func TestEveryPrefixIsDamaged(t *testing.T) {
 	}
 	for n := range len(good) - 2 { // the last bytes are "}\n"
 		if f, err := Decode(good[:n]); err == nil {
-			t.Fatalf("the first %d bytes decode to %+v, want an error", n, f)
+			t.Fatalf("first %d bytes of a state: got %+v, want an error", n, f)
 		}
 	}
 }
@@ -227,10 +227,11 @@ func TestNew(t *testing.T) {
 	}
 	a, b := New(link), New(dir)
 	if a.Project == b.Project {
-		t.Errorf("two projects have the id %q", a.Project)
+		t.Errorf("ids of two projects: got %q for both, want two", a.Project)
 	}
 	if a.Root != b.Root || check(a) != nil {
-		t.Errorf("got %+v and %+v", a, b)
+		t.Errorf("roots through a link and without: got %q and %q, error %v, want equal ones and no error",
+			a.Root, b.Root, check(a))
 	}
 }
 
@@ -250,13 +251,13 @@ func FuzzDecode(f *testing.F) {
 		}
 		again, err := encode(got)
 		if err != nil {
-			t.Fatalf("loaded, but cannot be saved: %v", err)
+			t.Fatalf("loaded state saved again: got error %v, want none", err)
 		}
 		if strings.ContainsFunc(string(again), func(r rune) bool { return r != '\n' && !redact.Plain(r) }) {
-			t.Errorf("saved as %q", again)
+			t.Errorf("saved state: got %q, want only plain characters", again)
 		}
 		if twice, err := Decode(again); err != nil || twice.Project != got.Project || len(twice.Phases) != len(got.Phases) {
-			t.Errorf("saved and loaded: %v, %+v", err, twice)
+			t.Errorf("state saved and loaded: got %+v, error %v, want %+v", twice, err, got)
 		}
 	})
 }

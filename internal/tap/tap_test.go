@@ -155,11 +155,12 @@ func TestTorn(t *testing.T) {
 	}
 	huge := sample + strings.Repeat("# x\n", MaxBytes/4)
 	if d := Parse([]byte(huge), true); len(d.Doubts()) != 1 {
-		t.Errorf("an output of %d bytes: %v", len(huge), d.Problems)
+		t.Errorf("doubts about an output of %d bytes: got %v, want one", len(huge), d.Doubts())
 	}
 	many := strings.Repeat("ok - P1.C1\n", MaxPoints+1) + fmt.Sprintf("1..%d\n", MaxPoints+1)
 	if d := Parse([]byte(many), true); len(d.Doubts()) == 0 || len(d.Points) != MaxPoints {
-		t.Errorf("%d test lines: %v", MaxPoints+1, d.Problems)
+		t.Errorf("%d test lines: got %d and doubts %v, want %d and at least one doubt",
+			MaxPoints+1, len(d.Points), d.Doubts(), MaxPoints)
 	}
 }
 
@@ -181,7 +182,8 @@ func TestLimits(t *testing.T) {
 		fmt.Fprintf(&got, "%d ids, %d fields, void %q;", len(p.IDs), len(p.Fields), p.Void())
 		for key, text := range p.Fields {
 			if len(text) > MaxValue || !strings.HasSuffix(text, wording.CutMark) {
-				t.Errorf("%s has %d bytes", key, len(text))
+				t.Errorf("value of %s: got %d bytes, want at most %d that end in %q",
+					key, len(text), MaxValue, wording.CutMark)
 			}
 		}
 	}
@@ -191,7 +193,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if d := Parse([]byte(strings.Repeat("1..1\n", 2*maxProblems)), true); len(d.Problems) != maxProblems {
-		t.Errorf("%d problems", len(d.Problems))
+		t.Errorf("problems: got %d, want %d", len(d.Problems), maxProblems)
 	}
 }
 
@@ -215,11 +217,11 @@ func TestOf(t *testing.T) {
 		strange = append(strange, p.Line)
 	}
 	if !slices.Equal(strange, []int{3, 4}) {
-		t.Errorf("strange lines: %v", strange)
+		t.Errorf("strange lines: got %v, want [3 4]", strange)
 	}
 	var none Document
 	if r := none.Of("P1.C1"); r.Status != Missing || none.Passes("P1.C1") {
-		t.Errorf("of no output: %+v", r)
+		t.Errorf("result without an output: got %+v, want status %s and no pass", r, Missing)
 	}
 }
 
@@ -238,12 +240,12 @@ func FuzzParse(f *testing.F) {
 			for _, id := range p.IDs {
 				r := d.Of(id)
 				if r.Status == OK && (!d.Passes(id) || len(r.Points) != 1 || !r.Points[0].OK) {
-					t.Errorf("%s is ok without a line that says so", id)
+					t.Errorf("result of %s: got %+v, want status %s only for one test line that is ok", id, r, OK)
 				}
 			}
 		}
 		if !whole && len(d.Doubts()) == 0 {
-			t.Error("a torn output is without doubt")
+			t.Error("doubts about a torn output: got none, want at least one")
 		}
 	})
 }

@@ -32,7 +32,7 @@ func TestFind(t *testing.T) {
 	} {
 		got, ok := Find(tt.name, tt.version)
 		if ok != (tt.want != "") || ok && got.Version != tt.want {
-			t.Errorf("%s %q is %+v, %t, want %q", tt.name, tt.version, got, ok, tt.want)
+			t.Errorf("Find(%q, %q): got %+v, %t, want %q", tt.name, tt.version, got, ok, tt.want)
 		}
 	}
 }
@@ -44,23 +44,24 @@ func TestLinesAreComplete(t *testing.T) {
 		for _, short := range Lines(name) {
 			is, ok := Find(name, short)
 			if !ok || !strings.HasPrefix(is.Version+".", short+".") || !Named(name+"-"+is.Version) {
-				t.Errorf("%s %s is %+v", name, short, is)
+				t.Errorf("Find(%q, %q): got %+v, %t, want a full version of it", name, short, is, ok)
 			}
 			if debian := name != "go" && name != "node"; debian != (is.Packages != "") || debian != (is.Check != "") {
-				t.Errorf("%s %s has the packages %q and the check %q", name, short, is.Packages, is.Check)
+				t.Errorf("%s %s: got packages %q and check %q, want both set: %t",
+					name, short, is.Packages, is.Check, debian)
 			}
 			for _, arch := range []string{"amd64", "arm64"} {
 				if sum := is.Sums[arch]; name == "go" && (len(sum) != 47 || !strings.HasPrefix(sum, "h1:")) {
-					t.Errorf("go %s on %s has the hash %q", short, arch, sum)
+					t.Errorf("hash of go %s on %s: got %q, want h1: and 44 characters", short, arch, sum)
 				}
 			}
 			if exact, ok := Find(name, is.Version); !ok || exact.Pin != is.Pin {
-				t.Errorf("%s %s in full is %+v, %t", name, is.Version, exact, ok)
+				t.Errorf("Find(%q, %q): got %+v, %t, want the pin %q", name, is.Version, exact, ok, is.Pin)
 			}
 		}
 	}
 	if got := (Set{Java: "25", Rust: "1.85", Python: "3.11", Go: "1.27", Node: "26.1.0"}).Names(); !slices.Equal(got,
 		[]string{"go 1.27.3", "node 26.1.0", "python 3.11", "rust 1.85", "java 25"}) {
-		t.Errorf("names %q", got)
+		t.Errorf("names of a set: got %q, want go 1.27.3, node 26.1.0, python 3.11, rust 1.85 and java 25", got)
 	}
 }

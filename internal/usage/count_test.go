@@ -27,7 +27,8 @@ func TestUnknownIsNotZero(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			all, complete := c.count.All()
 			if all != c.all || complete != c.complete || c.count.Known() != c.known || c.count.Used() != c.used {
-				t.Errorf("all %d, %v, known %v, used %v", all, complete, c.count.Known(), c.count.Used())
+				t.Errorf("got all %d, complete %v, known %v, used %v, want %d, %v, %v, %v",
+					all, complete, c.count.Known(), c.count.Used(), c.all, c.complete, c.known, c.used)
 			}
 		})
 	}
@@ -48,6 +49,6 @@ func TestThoughtsAndNonsense(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if *before.Candidates != 10 || *before.Tool != -1 {
-		t.Error("the count itself was changed")
+		t.Errorf("original count: got candidates %d and tool %d, want 10 and -1", *before.Candidates, *before.Tool)
 	}
 }

@@ -47,7 +47,7 @@ func TestAmounts(t *testing.T) {
 			got = u.String()
 		}
 		if got != want {
-			t.Errorf("%q is %s, want %s", text, got, want)
+			t.Errorf("ParseUSD(%q): got %s, want %s", text, got, want)
 		}
 	}
 	for _, c := range []struct {
@@ -55,19 +55,21 @@ func TestAmounts(t *testing.T) {
 		want   string
 	}{{0, "0.00"}, {5 * Dollar, "5.00"}, {Dollar / 10, "0.10"}, {14_200_000, "0.014"}, {1234, "0.0000012"}, {1, "0.000000001"}, {-Dollar, "-1.00"}} {
 		if got := c.amount.Short(); got != c.want {
-			t.Errorf("%d is %s, want %s", c.amount, got, c.want)
+			t.Errorf("short form of %d: got %s, want %s", c.amount, got, c.want)
 		}
 	}
-	if USD(math.MaxInt64).Plus(1) != math.MaxInt64 || Dollars(math.NaN()) != 0 || Dollars(1e300) != math.MaxInt64 {
-		t.Error("an amount runs over")
+	sum, none, most := USD(math.MaxInt64).Plus(1), Dollars(math.NaN()), Dollars(1e300)
+	if sum != math.MaxInt64 || none != 0 || most != math.MaxInt64 {
+		t.Errorf("amounts out of range: got %d, %d and %d, want %d, 0 and the first again",
+			sum, none, most, int64(math.MaxInt64))
 	}
 	data, err := json.Marshal(map[string]USD{"usd": 1_500_000_000})
 	if err != nil || string(data) != `{"usd":1.5}` {
-		t.Errorf("%s, %v", data, err)
+		t.Errorf(`encoded amount: got %s, error %v, want {"usd":1.5}`, data, err)
 	}
 	var back struct{ USD *USD }
 	if err := json.Unmarshal(data, &back); err != nil || *back.USD != 1_500_000_000 {
-		t.Errorf("%v, %v", back, err)
+		t.Errorf("decoded amount: got %v, error %v, want 1.5", back.USD, err)
 	}
 }
 
@@ -81,10 +83,10 @@ func FuzzParseUSD(f *testing.F) {
 			return
 		}
 		if u < 0 {
-			t.Fatalf("%q is %d", text, u)
+			t.Fatalf("ParseUSD(%q): got %d, want 0 or more", text, u)
 		}
 		if again, err := ParseUSD(u.String()); err != nil || math.Abs(float64(again-u)) > math.Abs(float64(u))*1e-15+1 {
-			t.Errorf("%q is %d, read back %d, %v", text, u, again, err)
+			t.Errorf("%q written and read again: got %d, error %v, want %d", text, again, err, u)
 		}
 	})
 }

@@ -41,7 +41,7 @@ func TestCutReadsOnlyTheBeginning(t *testing.T) {
 	got := Cut(text, 3)
 	runtime.ReadMemStats(&after)
 	if used := after.TotalAlloc - before.TotalAlloc; got != "üü…" || used > 1<<20 {
-		t.Errorf("%q, with %d bytes of memory", got, used)
+		t.Errorf("cut text: got %q with %d bytes of memory, want %q with at most %d", got, used, "üü…", 1<<20)
 	}
 }
 
@@ -51,7 +51,8 @@ func TestDistanceLaws(t *testing.T) {
 		for _, b := range words {
 			ab, ba := distance([]rune(a), []rune(b)), distance([]rune(b), []rune(a))
 			if ab != ba || (ab == 0) != (a == b) || ab > max(len([]rune(a)), len([]rune(b))) {
-				t.Errorf("distance(%q, %q) = %d, back %d", a, b, ab, ba)
+				t.Errorf("distance(%q, %q): got %d, and %d back, want equal ones, at most %d, 0 only for equal words",
+					a, b, ab, ba, max(len([]rune(a)), len([]rune(b))))
 			}
 		}
 	}

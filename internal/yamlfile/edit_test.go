@@ -55,7 +55,7 @@ limits:
 effort: high
 `
 	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
-		t.Errorf("%v (-want +got)\n%s", err, diff)
+		t.Errorf("edited file: got error %v, want none (-want +got)\n%s", err, diff)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestDecode(t *testing.T) {
 		Parts: map[string]part{"a": {1, ""}, "b": {1, ""}},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(sample{})); diff != "" {
-		t.Error(diff)
+		t.Errorf("decoded values (-want +got)\n%s", diff)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestDecodeKeepsAbsentValues(t *testing.T) {
 	for _, in := range []string{"", "# nothing\n", "---\n", "agent:\n"} {
 		got := sample{Agent: "default", Names: []string{"a"}}
 		if err := Decode("c.yaml", []byte(in), &got); err != nil || got.Agent != "default" || len(got.Names) != 1 {
-			t.Errorf("%q: %+v, %v", in, got, err)
+			t.Errorf("%q: got %+v, error %v, want the values from before", in, got, err)
 		}
 	}
 }
@@ -132,10 +132,10 @@ func TestLinesAndAt(t *testing.T) {
 		got[k.String()] = k.Line
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		t.Errorf("lines of the keys (-want +got)\n%s", diff)
 	}
 	if got := At("c.yaml", text, "app.command", errors.New("is missing")).Error(); got != "c.yaml:2: app.command: is missing" {
-		t.Error(got)
+		t.Errorf(`error with its place: got %q, want "c.yaml:2: app.command: is missing"`, got)
 	}
 }
 
@@ -146,14 +146,14 @@ func TestSetAndValues(t *testing.T) {
 	} {
 		s := sample{Env: map[string]string{"A": "1"}}
 		if err := Set("--"+c.key, &s, c.key, c.text); err != nil {
-			t.Errorf("%s: %v", c.key, err)
+			t.Errorf("%s: got error %v, want none", c.key, err)
 		}
 		if got := Values(&s); got[c.key] != c.want || got["env.A"] != "1" {
 			t.Errorf("%s: got %q, want %q", c.key, got, c.want)
 		}
 	}
 	if err := Set("env", &sample{}, "count", "x"); err == nil || err.Error() != `env: count: want a whole number, got "x"` {
-		t.Errorf("got %v", err)
+		t.Errorf("error for an invalid number: got %v, want one that names env, count and the value", err)
 	}
 }
 
@@ -165,7 +165,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var located *Error
 		if err := Decode("c.yaml", data, &sample{}); err != nil && !errors.As(err, &located) {
-			t.Fatalf("error without a place: %v", err)
+			t.Fatalf("error of a file: got %v, want one with its place", err)
 		}
 	})
 }

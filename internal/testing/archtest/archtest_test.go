@@ -23,7 +23,7 @@ func TestThisModule(t *testing.T) {
 func TestExceptionsNameExistingFiles(t *testing.T) {
 	for name := range readers {
 		if _, err := os.Stat("../../../" + name); err != nil {
-			t.Errorf("remove it from archtest.readers: %v", err)
+			t.Errorf("%s in archtest.readers: got %v, want an existing file; remove the entry", name, err)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestCheckReadsTheModule(t *testing.T) {
 		"internal/testing/archtest",
 	} {
 		if !seen[dir] {
-			t.Errorf("%s was not read", dir)
+			t.Errorf("files read in %s: got none, want some", dir)
 		}
 	}
 }
@@ -221,6 +221,6 @@ func TestViolations(t *testing.T) {
 
 func TestInvalidSource(t *testing.T) {
 	if _, err := Check(fstest.MapFS{"a.go": {Data: []byte("pakage")}}, "abl"); err == nil {
-		t.Error("Check accepted a file that cannot be parsed")
+		t.Error("file that cannot be parsed: got no error, want one")
 	}
 }

@@ -20,7 +20,7 @@ func section(t *testing.T, heading string) string {
 	}
 	_, rest, found := strings.Cut(string(page), "\n## "+heading+"\n")
 	if !found {
-		t.Fatalf("docs/architecture.md has no section %q", heading)
+		t.Fatalf("docs/architecture.md: got no section %q, want one", heading)
 	}
 	text, _, _ := strings.Cut(rest, "\n## ")
 	return text
@@ -68,7 +68,7 @@ func TestPageCallPath(t *testing.T) {
 			continue
 		}
 		if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + words[1] + `\(`).Match(source) {
-			t.Errorf("%s has no function %s", words[0], words[1])
+			t.Errorf("%s: got no function %s, want one", words[0], words[1])
 		}
 	}
 }

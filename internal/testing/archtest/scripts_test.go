@@ -18,7 +18,7 @@ func TestScriptsParse(t *testing.T) {
 		}
 		seen++
 		if out, err := exec.Command("sh", "-n", path).CombinedOutput(); err != nil {
-			t.Errorf("sh -n %s: %v: %s", strings.TrimPrefix(path, root+"/"), err, out)
+			t.Errorf("sh -n %s: got %v, want no error: %s", strings.TrimPrefix(path, root+"/"), err, out)
 		}
 		return nil
 	})

@@ -66,7 +66,7 @@ func TestActions(t *testing.T) {
 				t.Errorf("%s at %s: got %s, code %d, want %s, code %d", tt.points, tt.places, got, code, tt.out, tt.code)
 			}
 			if tt.code == -1 && exit.Sys().(syscall.WaitStatus).Signal() != unix.SIGKILL {
-				t.Errorf("%s: got error %v", tt.points, err)
+				t.Errorf("%s: got error %v, want SIGKILL", tt.points, err)
 			}
 		})
 	}
@@ -76,7 +76,7 @@ func TestSignalsReachTheProcess(t *testing.T) {
 	for what, sig := range map[string]string{"term": "terminated", "int": "interrupt"} {
 		out, err := child(t, "a="+what, "a", "ABL_TEST_WAIT=1").CombinedOutput()
 		if err != nil || !strings.HasSuffix(string(out), sig+"\n") {
-			t.Errorf("%s: got %q, error %v", what, out, err)
+			t.Errorf("%s: got output %q, error %v, want %q at its end and no error", what, out, err, sig)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestPauseWaitsForTheFile(t *testing.T) {
 	}
 	out := bufio.NewReader(pipe)
 	if line, err := out.ReadString('\n'); line != "at a\n" || err != nil {
-		t.Fatalf("got line %q, error %v", line, err)
+		t.Fatalf("first line: got %q, error %v, want %q", line, err, "at a\n")
 	}
 	for here := ""; here == ""; {
 		if _, err := os.Stat(filepath.Join(dir, "a.here")); err == nil {
@@ -104,7 +104,7 @@ func TestPauseWaitsForTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := out.ReadString('\n'); line != "past <nil>\n" || err != nil {
-		t.Errorf("got line %q, error %v", line, err)
+		t.Errorf("second line: got %q, error %v, want %q", line, err, "past <nil>\n")
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
@@ -117,7 +117,7 @@ func TestNoteCountsVisits(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "visits")); err != nil || string(got) != "a\nb\na\n" {
-		t.Errorf("got %q, error %v", got, err)
+		t.Errorf("visits: got %q, error %v, want %q", got, err, "a\nb\na\n")
 	}
 }
 
@@ -126,7 +126,7 @@ func TestHerePanicsWhereItCannotFail(t *testing.T) {
 	defer func() {
 		plan = old
 		if recover() == nil {
-			t.Error("Here did not panic on error(TEXT)")
+			t.Error("Here with error(TEXT): got no panic, want one")
 		}
 	}()
 	p, err := parse("a=error(x)")
@@ -171,7 +171,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for name, actions := range p.left {
 			if name == "" || len(actions) == 0 {
-				t.Fatalf("%q: %v", spec, p.left)
+				t.Fatalf("parse(%q): got %v, want a name and actions for each place", spec, p.left)
 			}
 		}
 	})

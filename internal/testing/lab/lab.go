@@ -181,7 +181,7 @@ func From(t testing.TB, files fs.FS) *Project {
 	}
 	t.Cleanup(func() {
 		if r := p.Run("clean"); r.Code != 0 {
-			t.Errorf("abl clean: got exit %d: %s", r.Code, r.Stderr)
+			t.Errorf("exit code of abl clean: got %d, want 0: %s", r.Code, r.Stderr)
 		}
 	})
 	return p

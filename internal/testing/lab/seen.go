@@ -19,7 +19,7 @@ func Events(t testing.TB, r Result) (all []state.Event) {
 	for line := range strings.Lines(r.Stdout) {
 		var e state.Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatalf("not an event: %v: %s", err, line)
+			t.Fatalf("line of the output: got %v, want an event: %s", err, line)
 		}
 		all = append(all, e)
 	}
@@ -78,7 +78,7 @@ func (p *Project) Printed(key string) string {
 	p.Helper()
 	text := p.Read(".abl/logs/calls/" + key + "/stdout")
 	if text == "" {
-		p.Errorf("got no output of call %s", key)
+		p.Errorf("output of call %s: got none, want some", key)
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -98,7 +98,7 @@ func Wants(t testing.TB, what, have string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(have, text) {
-			t.Errorf("%s does not contain %q:\n%s", what, text, LastLines(have, shown))
+			t.Errorf("%s: got\n%s\nwant text with %q", what, LastLines(have, shown), text)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func Lacks(t testing.TB, what, have string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if strings.Contains(have, text) {
-			t.Errorf("%s contains %q:\n%s", what, text, LastLines(have, shown))
+			t.Errorf("%s: got\n%s\nwant text without %q", what, LastLines(have, shown), text)
 		}
 	}
 }

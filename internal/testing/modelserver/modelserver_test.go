@@ -115,13 +115,14 @@ func TestStreamedResponsesFollowTheScript(t *testing.T) {
 	for done := range 3 {
 		resp := ask(t, s, "/s/prefix/v1beta/models/gemini-x:streamGenerateContent?alt=sse", talk(done))
 		if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
-			t.Fatalf("got %s %s", resp.Status, resp.Header)
+			t.Fatalf("response: got %s %s, want 200 and an event stream", resp.Status, resp.Header)
 		}
 		all := events(t, resp.Body)
 		for i, a := range all {
 			last := i == len(all)-1
 			if (a.UsageMetadata != nil) != last || (a.Candidates[0].FinishReason == "STOP") != last || a.ModelVersion != "gemini-x" {
-				t.Errorf("chunk %d of %d: got %+v", i, len(all), a)
+				t.Errorf("chunk %d of %d: got %+v, want model gemini-x, and usage and STOP only in the last",
+					i, len(all), a)
 			}
 			for _, p := range a.Candidates[0].Content.Parts {
 				if p.FunctionCall != nil {
@@ -140,7 +141,7 @@ func TestStreamedResponsesFollowTheScript(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{"read_file", "I write.\n", "write_file", "Done."}, did); diff != "" {
-		t.Error(diff)
+		t.Errorf("actions (-want +got)\n%s", diff)
 	}
 	if total != script.Usage {
 		t.Errorf("usage: got %+v, want %+v", total, script.Usage)
@@ -150,7 +151,7 @@ func TestStreamedResponsesFollowTheScript(t *testing.T) {
 {"model":"gemini-x","method":"streamGenerateContent","script":"builder","turn":3,"of":3,"did":"stop","status":200}
 `
 	if diff := cmp.Diff(want, log.String()); diff != "" {
-		t.Error(diff)
+		t.Errorf("log (-want +got)\n%s", diff)
 	}
 }
 
@@ -161,7 +162,7 @@ func TestGenerateContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := a.Candidates[0]; c.FinishReason != "STOP" || c.Content.Parts[0].Text != "Done." || a.UsageMetadata == nil {
-		t.Errorf("got %+v", a)
+		t.Errorf("response: got %+v, want Done. with STOP and usage", a)
 	}
 }
 
@@ -205,12 +206,12 @@ func TestEnds(t *testing.T) {
 	s := &Server{Source: source, Log: io.Discard}
 	script.End = Refuse
 	if resp := ask(t, s, "/v1beta/models/m:streamGenerateContent", talk(2)); resp.StatusCode != 400 {
-		t.Errorf("refuse: got %s", resp.Status)
+		t.Errorf("status of a refusal: got %s, want 400", resp.Status)
 	}
 	script.End = Cut
 	all := events(t, ask(t, s, "/v1beta/models/m:streamGenerateContent", talk(2)).Body)
 	if last := all[len(all)-1]; last.Candidates[0].FinishReason != "" || last.UsageMetadata == nil {
-		t.Errorf("cut: got %+v", last)
+		t.Errorf("last chunk of a cut response: got %+v, want usage and no finish reason", last)
 	}
 }
 
@@ -283,7 +284,7 @@ func FuzzUsageAddsUp(f *testing.F) {
 		for k := range n {
 			p := u.part(k, n)
 			if p.Prompt < 0 || p.Candidates < 0 || p.Total < 0 {
-				t.Fatalf("got a negative share %+v", p)
+				t.Fatalf("share %d of %d: got %+v, want no negative count", k, n, p)
 			}
 			sum.Prompt += p.Prompt
 			sum.Candidates += p.Candidates

@@ -68,13 +68,14 @@ func TestScriptEndsAndUsage(t *testing.T) {
 				Steps: []agent.Step{{Say: str("bye {{phase}}")}},
 			}, "/w")
 			if got.End != want || got.Name != "builder phase 1 iteration 2 attempt 1" || end != agent.EndCrash && got.Final != "bye 1\n" {
-				t.Errorf("%q: got %+v", end, got)
+				t.Errorf("end %q: got %+v, want end %q, the name of the call, and its text without a crash",
+					end, got, want)
 			}
 			if u := (Usage{Prompt: 6, Candidates: 2, Thoughts: 3, Total: 13}); got.Usage != u {
 				t.Errorf("usage: got %+v, want %+v", got.Usage, u)
 			}
 			if crash := strings.Contains(fmt.Sprint(got.Turns), "kill -9 $PPID"); crash != (end == agent.EndCrash) {
-				t.Errorf("%q: got turns %v", end, got.Turns)
+				t.Errorf("end %q: got turns %v, want a crash: %t", end, got.Turns, end == agent.EndCrash)
 			}
 		})
 	}
@@ -88,10 +89,10 @@ func carryOut(t *testing.T, dir string, turns []Turn) (output string) {
 		case "write_file":
 			path := turn.Args["file_path"].(string)
 			if strings.HasSuffix(path, "package.json") || strings.HasSuffix(path, "Makefile") {
-				t.Fatalf("the CLI refuses to write %q", path)
+				t.Fatalf("path of write_file: got %q, want one that the CLI does not refuse", path)
 			}
 			if rel, err := filepath.Rel(dir, path); err != nil || !filepath.IsLocal(rel) {
-				t.Fatalf("%s is not in the workspace", path)
+				t.Fatalf("path of write_file: got %s, want one in the workspace %s", path, dir)
 			}
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
@@ -103,7 +104,7 @@ func carryOut(t *testing.T, dir string, turns []Turn) (output string) {
 			command := turn.Args["command"].(string)
 			for _, refused := range []string{"$(", "`", "<(", ">(", "\n"} {
 				if strings.Contains(command, refused) {
-					t.Fatalf("the CLI refuses %q", command)
+					t.Fatalf("shell command: got %q, want one without %q, which the CLI refuses", command, refused)
 				}
 			}
 			cmd := exec.Command("sh", "-c", command)
@@ -114,7 +115,7 @@ func carryOut(t *testing.T, dir string, turns []Turn) (output string) {
 				output += err.Error() + "\n"
 			}
 		default:
-			t.Fatalf("unknown function %s", turn.Name)
+			t.Fatalf("function: got %s, want write_file or run_shell_command", turn.Name)
 		}
 	}
 	return output
@@ -148,10 +149,10 @@ func TestScriptHasTheEffectsOfPlay(t *testing.T) {
 	}
 	output := carryOut(t, called, find(t, call, called).Turns)
 	if !strings.Contains(output, "exit status 3\n") || !strings.Contains(output, "exit status 4\n") {
-		t.Errorf("output lacks the exit codes: %.300s", output)
+		t.Errorf("output: got %.300s, want exit status 3 and exit status 4 in it", output)
 	}
 	if diff := cmp.Diff(readTree(t, played), readTree(t, called)); diff != "" {
-		t.Error(diff)
+		t.Errorf("files of the calls (-want +got)\n%s", diff)
 	}
 }
 

@@ -50,10 +50,12 @@ func TestTroubled(t *testing.T) {
 			defer server.Close()
 			status, after, text := post(t, server.URL, c.trouble)
 			if status != c.status || after != c.after || !strings.Contains(text, c.says) {
-				t.Errorf("got status %d, Retry-After %q, body %q", status, after, text)
+				t.Errorf("got status %d, Retry-After %q, body %q, want %d, %q and %q in the body",
+					status, after, text, c.status, c.after, c.says)
 			}
 			if status, _, text := post(t, server.URL, c.trouble); status != 200 || text != "fine" || s.Asked() != 2 {
-				t.Errorf("second request: got status %d, body %q, %d requests", status, text, s.Asked())
+				t.Errorf("second request: got status %d, body %q, %d requests, want 200, %q and 2",
+					status, text, s.Asked(), "fine")
 			}
 		})
 	}

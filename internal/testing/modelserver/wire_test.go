@@ -18,7 +18,7 @@ const (
 func TestEachAPIPlaysTheScript(t *testing.T) {
 	source := func(prompt string) (Script, error) {
 		if !strings.Contains(prompt, "the mark") {
-			t.Errorf("got the prompt %q", prompt)
+			t.Errorf("prompt: got %q, want one with %q", prompt, "the mark")
 		}
 		return Script{
 			Name:  "builder",
@@ -77,13 +77,13 @@ func TestEachAPIPlaysTheScript(t *testing.T) {
 			for _, stream := range []string{"true", "false"} {
 				plain := strings.NewReplacer(`\\u`, `\u`, `\\\\`, `\\`)
 				if got := plain.Replace(say(stream, tt.tools, tt.first)); !strings.Contains(got, command) {
-					t.Errorf("%s: got no command in %s", tt.path, got)
+					t.Errorf("%s: got %s, want %s in it", tt.path, got, command)
 				}
 				if got := say(stream, tt.tools, tt.first, tt.result); !strings.Contains(got, tt.end) || !strings.Contains(got, "ne.") {
-					t.Errorf("%s: got the end %s", tt.path, got)
+					t.Errorf("%s: got the end %s, want %s and the text in it", tt.path, got, tt.end)
 				}
 				if got := say(stream, "[]", tt.first); !strings.Contains(got, "ne.") {
-					t.Errorf("%s: got the response %s to a side question", tt.path, got)
+					t.Errorf("%s, side question: got %s, want the text in it", tt.path, got)
 				}
 			}
 		})
@@ -109,7 +109,7 @@ func TestResponsesInCode(t *testing.T) {
 		body := `{"model":"m","stream":true,"input":[` + input + `,{"role":"user","content":[{"text":"the mark"}]}]}`
 		data, err := io.ReadAll(ask(t, &Server{Source: source, Log: io.Discard}, "/v1/responses", body).Body)
 		if err != nil || !strings.Contains(string(data), want) {
-			t.Errorf("%v: no %s in %s", err, want, data)
+			t.Errorf("response: got %s, error %v, want %s in it", data, err, want)
 		}
 	}
 }

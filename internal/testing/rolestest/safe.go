@@ -33,7 +33,7 @@ func Spotless(t *testing.T, dir string) {
 		}
 		data, err := os.ReadFile(path)
 		if bytes.Contains(data, []byte(Key)) || bytes.ContainsAny(data, "\x1b\a\u009b\u202e\r") {
-			t.Errorf("%s holds %q", path, data)
+			t.Errorf("%s: got %q, want no key and no control character", path, data)
 		}
 		return err
 	}))

@@ -74,7 +74,7 @@ func (s *Site) Kinds() string {
 func (s *Site) WantLeft(names ...string) {
 	s.Helper()
 	if got := s.Engine.Left(); !slices.Equal(got, names) {
-		s.Errorf("on the engine there is %q, want %q", got, names)
+		s.Errorf("objects on the engine: got %q, want %q", got, names)
 	}
 }
 

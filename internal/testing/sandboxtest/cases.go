@@ -23,7 +23,8 @@ func exitCodes(t *testing.T, s Subject) {
 		got, err := s.Engine.Status(t.Context(), name)
 		must(t, err)
 		if got.State != sandbox.Exited || got.ExitCode != want || got.StartedAt.IsZero() || got.FinishedAt.IsZero() {
-			t.Errorf("status after exit %s: got %+v", code, got)
+			t.Errorf("status after exit %s: got %+v, want %s with code %d and both times",
+				code, got, sandbox.Exited, want)
 		}
 		s.wantExit(t, name, sandbox.Exit{Code: want}) // and again, long after the end
 	}
@@ -42,7 +43,7 @@ func waitBeforeTheEnd(t *testing.T, s Subject) {
 	must(t, s.Engine.Stop(t.Context(), name, time.Minute))
 	must(t, <-ended)
 	if want := (sandbox.Exit{Code: 143}); exit != want {
-		t.Errorf("a stopped box ended with %+v, want %+v", exit, want)
+		t.Errorf("exit of a stopped container: got %+v, want %+v", exit, want)
 	}
 }
 
@@ -147,7 +148,7 @@ func refused(t *testing.T, s Subject) {
 		c.change(&box)
 		_, err := s.Engine.Create(t.Context(), box)
 		if c.err != nil && !errors.Is(err, c.err) {
-			t.Errorf("%s: error %v, want %v", name, err, c.err)
+			t.Errorf("%s: got error %v, want %v", name, err, c.err)
 		}
 		wantSay(t, err, c.say)
 		_, err = s.Engine.Status(t.Context(), box.Name)
@@ -191,7 +192,7 @@ func lastOfTheLog(t *testing.T, s Subject) {
 		got, err := s.Engine.Logs(t.Context(), name, max)
 		must(t, err)
 		if string(got) != want {
-			t.Errorf("last %d bytes of the log are %q, want %q", max, got, want)
+			t.Errorf("last %d bytes of the log: got %q, want %q", max, got, want)
 		}
 	}
 }
@@ -202,14 +203,14 @@ func firstOfTheLog(t *testing.T, s Subject) {
 		got, err := s.Engine.Head(t.Context(), name, max)
 		must(t, err)
 		if string(got) != want {
-			t.Errorf("the first line of at most %d bytes is %q, want %q", max, got, want)
+			t.Errorf("first line of at most %d bytes: got %q, want %q", max, got, want)
 		}
 	}
 	torn := s.start(t, s.box("b", s.Print("torn")))
 	got, err := s.Engine.Head(t.Context(), torn, 100)
 	must(t, err)
 	if string(got) != "torn" {
-		t.Errorf("got head %q of a container that ended in the middle of a line, want none", got)
+		t.Errorf("head of a container that ended in the middle of a line: got %q, want %q", got, "torn")
 	}
 	_, err = s.Engine.Head(t.Context(), s.create(t, s.box("c", s.Block)), 100)
 	wantSay(t, err, "never started")
@@ -232,7 +233,7 @@ func asIntended(t *testing.T, s Subject) {
 	st, err := s.Engine.Status(t.Context(), box.Name)
 	must(t, err)
 	if st.Env["A"] != "b=c" {
-		t.Errorf("got environment %q", st.Env)
+		t.Errorf("environment: got %q, want A=b=c", st.Env)
 	}
 	meant := box
 	meant.Limits.Memory = 1 << 30
@@ -265,7 +266,7 @@ func joinHolder(t *testing.T, s Subject) {
 	late := s.box("b", s.Exit("7"))
 	late.Reach.Join = holder
 	if err := s.Engine.Start(t.Context(), s.create(t, late)); err == nil {
-		t.Error("a container joined a holder that had ended")
+		t.Error("start of a container that joins an ended one: got no error, want one")
 	}
 	s.wantState(t, late.Name, sandbox.Created)
 }

@@ -88,14 +88,14 @@ func must(t *testing.T, err error) {
 func wantErr(t *testing.T, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
-		t.Errorf("error %v, want %v", err, want)
+		t.Errorf("error: got %v, want %v", err, want)
 	}
 }
 
 func wantSay(t *testing.T, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("error %v, want one with %q", err, text)
+		t.Errorf("error: got %v, want one with %q", err, text)
 	}
 }
 
@@ -104,7 +104,7 @@ func (s Subject) wantState(t *testing.T, name string, want sandbox.State) {
 	got, err := s.Engine.Status(t.Context(), name)
 	must(t, err)
 	if got.State != want {
-		t.Errorf("box %q is %s, want %s", name, got.State, want)
+		t.Errorf("state of %q: got %s, want %s", name, got.State, want)
 	}
 }
 
@@ -113,7 +113,7 @@ func (s Subject) wantExit(t *testing.T, name string, want sandbox.Exit) {
 	got, err := s.Engine.Wait(t.Context(), name)
 	must(t, err)
 	if got != want {
-		t.Errorf("box %q ended with %+v, want %+v", name, got, want)
+		t.Errorf("exit of %q: got %+v, want %+v", name, got, want)
 	}
 }
 

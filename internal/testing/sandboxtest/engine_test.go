@@ -69,10 +69,10 @@ func TestScriptWritesOnTheHost(t *testing.T) {
 	}
 	must(t, e.Start(t.Context(), "b-1"))
 	if exit, err := e.Wait(t.Context(), "b-1"); err != nil || exit.Code != 3 {
-		t.Errorf("got exit %+v, error %v", exit, err)
+		t.Errorf("exit of the script: got %+v, error %v, want code 3", exit, err)
 	}
 	if got, err := os.ReadFile(filepath.Join(dir, "a")); err != nil || string(got) != "made" {
-		t.Errorf("the script left %q, %v", got, err)
+		t.Errorf("file of the script: got %q, error %v, want %q", got, err, "made")
 	}
 	want := "Create b-1\nStart b-1\nWait b-1\n"
 	if diff := cmp.Diff(want, e.Journal()); diff != "" {
@@ -89,7 +89,7 @@ func TestFailFailsTheNthCall(t *testing.T) {
 		_, err := e.Create(t.Context(), role("a"))
 		wantErr(t, err, lost)
 		if got := len(e.Left()); got != left {
-			t.Errorf("after failing call %d there are %d boxes, want %d", i+1, got, left)
+			t.Errorf("containers after failing call %d: got %d, want %d", i+1, got, left)
 		}
 	}
 	_, err := e.Create(t.Context(), role("a"))
@@ -111,7 +111,7 @@ func TestHostMapsPathsThroughMounts(t *testing.T) {
 	} {
 		t.Run(inside, func(t *testing.T) {
 			if got := Host(box, inside); got != want {
-				t.Errorf("Host(%q) = %q, want %q", inside, got, want)
+				t.Errorf("Host(%q): got %q, want %q", inside, got, want)
 			}
 		})
 	}

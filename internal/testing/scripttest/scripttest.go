@@ -26,6 +26,6 @@ func Exits(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 	}
 	if got != want {
-		ts.Fatalf("%s: exit code %d, want %d", strings.Join(args[1:], " "), got, want)
+		ts.Fatalf("exit code of %s: got %d, want %d", strings.Join(args[1:], " "), got, want)
 	}
 }
