@@ -230,7 +230,8 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	explained := map[string]bool{}
-	for _, m := range regexp.MustCompile("(?m)^- `([a-z-]+)` \\((?:error|warning)").FindAllStringSubmatch(string(page), -1) {
+	_, list, _ := strings.Cut(string(page), "## `abl spec lint`")
+	for _, m := range regexp.MustCompile("(?m)^- `([a-z-]+)`: ").FindAllStringSubmatch(list, -1) {
 		explained[m[1]] = true
 	}
 	used := map[string]bool{}
