@@ -335,6 +335,7 @@ func TestPrepareLosesTheEngine(t *testing.T) {
 				t.Errorf("%s failed: got error %v, want %v", method, err, lost)
 			}
 			k.WantLeft()
+			k.ran = 0
 			k.prepare("")
 			if k.ran == 0 {
 				t.Errorf("runs of app.prepare after %s failed: got 0, want at least 1", method)
