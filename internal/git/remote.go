@@ -35,14 +35,15 @@ func (o *Origin) Remote(name string) (*Remote, error) {
 // history of its commit. If there is no such ref, the new repository has none either.
 func FetchRef(ctx context.Context, dir, address, ref string) (*Origin, error) {
 	r := &Remote{origin: &Origin{repository: repository{dir: dir}}, name: address}
-	for _, args := range [][]string{
-		{"init", "--quiet"},
-		// git fails if a ref does not exist, but not if nothing matches a pattern.
-		{"fetch", "--quiet", "--depth=1", "--no-tags", "--", address, ref + "*:" + ref + "*"},
-	} {
-		if _, err := r.run(ctx, args...); err != nil {
-			return nil, err
-		}
+	found, err := r.run(ctx, "ls-remote", "--", address, ref)
+	if err == nil {
+		_, err = r.run(ctx, "init", "--quiet")
+	}
+	if err == nil && found != "" {
+		_, err = r.run(ctx, "fetch", "--quiet", "--depth=1", "--no-tags", "--", address, ref+":"+ref)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return OpenOrigin(dir)
 }
@@ -123,8 +124,7 @@ func (r *Remote) Push(ctx context.Context, refs ...string) error {
 	if lerr := now.Look(ctx, ""); lerr != nil {
 		return err
 	}
-	var behind error
-	moved := false
+	moved, behind := false, error(nil)
 	for ref, is := range set {
 		if there := now.refs[ref]; there != r.refs[ref] {
 			moved, behind = true, errors.Join(behind, r.follows(ref, is, there))

@@ -163,9 +163,8 @@ func (h *holding) publish(ctx context.Context, file *state.File, release bool) e
 	}
 	host, _ := os.Hostname()
 	h.sequence++
-	x.lease, x.release = &lease{h.id, host, h.sequence, h.period.String()}, release
-	if release {
-		x.lease = nil
+	if x.release = release; !release {
+		x.lease = &lease{h.id, host, h.sequence, h.period.String()}
 	}
 	if file == nil {
 		err = x.renew(ctx)
