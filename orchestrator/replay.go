@@ -202,7 +202,7 @@ func (v turn) replay(ctx context.Context, name string, r replay.Job, again int) 
 	failpoint.Here("replay.before")
 	run, err = v.Replay.Run(ctx, r)
 	for ; err == nil && run.Fault && again > 0 && ctx.Err() == nil; again-- {
-		v.say(v.p, "replay "+name+" proves nothing, abl repeats it: "+run.Gone)
+		v.say(v.p, "a machine fault ended replay "+name+", abl repeats it: "+run.Gone)
 		run, err = v.Replay.Run(ctx, r)
 	}
 	if err != nil {
@@ -276,7 +276,7 @@ func (v turn) startNullRuns(
 		running.Wait()
 		for i, run := range runs {
 			if run.Fault { // the repetition gets the full time
-				v.say(v.p, "replay "+name+string(against[i])+" proves nothing, abl repeats it: "+run.Gone)
+				v.say(v.p, "a machine fault ended replay "+name+string(against[i])+", abl repeats it: "+run.Gone)
 				start(i, replay.Job{Limit: limit}, mostFaults-1)
 			}
 		}

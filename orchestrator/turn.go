@@ -57,7 +57,7 @@ func (t turn) checkSource(ctx context.Context) error {
 	}
 	tip, err := t.Src.Tip()
 	if err == nil && tip != t.p.SrcCommit {
-		t.say(t.p, "commit "+tip+" in the source is not by abl; it is part of the phase")
+		t.say(t.p, "commit "+tip+" in the source was not made by abl; the phase includes it")
 		t.p.SrcCommit = tip
 	}
 	return err

@@ -43,8 +43,8 @@ func (t turn) unmoved() error {
 		return err
 	}
 	if moved := state.Changed(was, now.History); len(moved) > 0 {
-		return fmt.Errorf("%w: in %s, %s; call %s is saved and abl commits nothing: undo the change, "+
-			"or delete %s to continue with it",
+		return fmt.Errorf("%w: in %s, %s; call %s is saved, and abl commits nothing: undo the change, "+
+			"or delete %s to accept it",
 			ErrMoved, t.Project.Rel(t.role.Workspace(t.Project)), movedText(moved, was,
 				now.History), t.key, t.Project.Rel(rec.Dir)+"/"+roles.HistoryFile)
 	}
@@ -126,7 +126,7 @@ func (t turn) keepFound(f state.Found) error {
 	return nil
 }
 
-// maxShown is how many files that cannot run a note names. The record has the rest.
+// maxShown is the maximum number of files that are not executable in a note. The record has the rest.
 const maxShown = 10
 
 // foundTexts describes the result of a sweep. Agents chose the paths in it.
@@ -135,7 +135,7 @@ func foundTexts(f state.Found) (all []string) {
 		all = append(all, "found in its workspace and removed: "+listedPaths(f.Cleared))
 	}
 	if len(f.Control) > 0 {
-		all = append(all, "new or changed in its workspace, check it before you use your own tools there: "+listedPaths(f.Control))
+		all = append(all, "new or changed in its workspace (check these files before you run your own tools there): "+listedPaths(f.Control))
 	}
 	return all
 }

@@ -113,7 +113,7 @@ func askAgent(ctx context.Context, s started) int {
 		c.records(agent.Record{Type: agent.RecordResult, Status: agent.StatusSuccess})
 		return 0
 	case errors.Is(err, io.EOF):
-		err = fmt.Errorf("it ended before it responded, %s", how)
+		err = fmt.Errorf("the agent exited before it responded, %s", how)
 	}
 	c.records(agent.Record{Type: agent.RecordResult, Status: agent.StatusError, Error: err.Error()})
 	return 1

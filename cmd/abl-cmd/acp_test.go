@@ -38,7 +38,7 @@ func TestACP(t *testing.T) {
 		{"well", "well", `{"type":"result","status":"success"}`, 0},
 		{"refusal", "refusal", `{"type":"result","status":"error","error":"it ended with the stop reason \"refusal\""}`, 1},
 		{"error", "error", `{"type":"result","status":"error","error":"session/prompt: Internal error: {\"details\":\"400 no\"}"}`, 1},
-		{"exit", "exit", `{"type":"result","status":"error","error":"it ended before it responded, with exit code 3"}`, 1},
+		{"exit", "exit", `{"type":"result","status":"error","error":"the agent exited before it responded, with exit code 3"}`, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := helperCommand(t, helper.HelperACP, nil, "sh "+script+" "+tt.how)

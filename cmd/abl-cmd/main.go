@@ -125,7 +125,7 @@ func (s *started) flags() (until int64, err error) {
 	set.StringVar(&s.record, "record", helper.Record, "holder: file for the record of watch")
 	set.StringVar(&s.in, "altering", s.in, "holder: file that says how watch alters responses")
 	set.StringVar(&s.null, "null", "",
-		"holder: fake app that responds with an empty body, \"FROM=STATUS\", or with a line, \"FROM=line:TEXT\"")
+		"holder: null app that responds with an empty body, \"FROM=STATUS\", or with a line, \"FROM=line:TEXT\"")
 	set.StringVar(&s.commands, "commands", "", "holder: address of a fake broker")
 	set.StringVar(&s.ran, "ran", "", "holder: the fake broker's result of a run of the app; may be \"\"")
 	set.BoolVar(&s.bytes, "bytes", false, "holder: watch only counts bytes, as the app does not speak HTTP")

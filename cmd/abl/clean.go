@@ -58,7 +58,7 @@ none of their containers runs, and all deadlines passed a week ago.
 func (o *cleanOptions) run(ctx context.Context, in *cli.Input) error {
 	switch {
 	case o.all && o.orphans:
-		return cli.Usagef("--all lists and --orphans removes: give one of them")
+		return cli.Usagef("cannot combine --all with --orphans: --all only lists")
 	case o.all:
 		return listProjects(ctx, in)
 	case in.Bool("json"):

@@ -141,7 +141,7 @@ result and refine the specs. With --through it runs all phases.
 // dryRun shows how the phase that play begins with would run.
 func (o *runOptions) dryRun(ctx context.Context, s *project.Project) error {
 	if o.through {
-		return cli.Usagef("--dry-run shows one phase: give it without --through")
+		return cli.Usagef("cannot combine --dry-run with --through: --dry-run shows one phase")
 	}
 	f, err := s.State()
 	if err != nil {

@@ -29,7 +29,7 @@ one run, for example in CI.`,
 		Examples: "abl trust\nabl trust --revoke",
 		Flags: []cli.Flag{
 			cli.JSONFlag(),
-			{Name: "revoke", To: &revoke, Usage: "no longer accept any of them"},
+			{Name: "revoke", To: &revoke, Usage: "stop accepting all of these settings"},
 		},
 		Run: project.Looking(func(ctx context.Context, s *project.Project) error {
 			return runTrust(ctx, s, revoke)

@@ -80,13 +80,13 @@ var whole [3]struct {
 	visits map[string]visits
 }
 
-// wanted returns the result of an undisturbed newScene.
+// wanted returns the result of an undisturbed run of newScene.
 func wanted(t *testing.T) (string, map[string]visits) {
 	t.Helper()
 	return wantedOf(t, shortSteps())
 }
 
-// wantedLong returns the result of an undisturbed newLong.
+// wantedLong returns the result of an undisturbed run of newLong.
 func wantedLong(t *testing.T) (string, map[string]visits) {
 	t.Helper()
 	return wantedOf(t, 2)

@@ -138,7 +138,7 @@ func checkReports(p *lab.Project, page string) {
 	p.Helper()
 	wants(p, "the JUnit file", p.Read("junit.xml"), `tests="1" failures="0" errors="0" skipped="0"`,
 		`<testcase name="P1.C1 GET / → 200 with the text ok" classname="phase1" time="`,
-		"not ok, as it should be, against: stopped app, fake app (empty 200), fake app (500)", `name="commit.source" value="`+p.Git("src", "rev-parse", "HEAD"))
+		"not ok, as it should be, against: stopped app, null app (empty 200), null app (500)", `name="commit.source" value="`+p.Git("src", "rev-parse", "HEAD"))
 	data, err := os.ReadFile(page)
 	if err != nil {
 		p.Fatal(err)
@@ -146,7 +146,7 @@ func checkReports(p *lab.Project, page string) {
 	wants(p, "the summary", string(data), "### abl phase 1: <code>Answer</code>", "**pass** in step-1",
 		"<code>GET / → 200 with the text ok</code> | pass |", "cost: ", "tokens: ", "time of calls and replays: ", "changed in the source: 2 files")
 	wants(p, "abl report 1", p.Must(0, "report", "1").Stdout, "step-1: PASS", "phase1/passed",
-		"4 replays by abl: app, stopped app, fake app (empty 200), fake app (500)", "containers held")
+		"4 replays by abl: app, stopped app, null app (empty 200), null app (500)", "containers held")
 	wants(p, "abl spec list", p.Must(0, "spec", "list", "--json").Stdout,
 		`{"phase":1,"result":"pass","by":"replay","is":"verified","step":1}`)
 }

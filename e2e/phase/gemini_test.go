@@ -68,7 +68,7 @@ func TestGeminiPlaysTheDemo(t *testing.T) {
 			t.Errorf("round of phase_start: got %d, want 1", e.Round)
 		}
 		wants(t, "the line before the first call", e.Text,
-			"builder gemini (gemini-3.8-flash), GEMINI_API_KEY from the environment, given only to the gateway", "no cap")
+			"builder gemini (gemini-3.8-flash), GEMINI_API_KEY from the environment, given only to the gateway", "no limit")
 	}
 	commits := func(job string) string {
 		var all []string

@@ -155,7 +155,7 @@ func checkStalePass(p *lab.Project) {
 		p.Errorf("contracts of the record: got %s, want P1.C1, P1.C2 and P2.C1 passed by replay", got)
 	}
 	wants(p, "abl report 2", p.Must(0, "report", "2").Stdout, "step-3: PASS",
-		"replays by abl: app, stopped app, fake app (empty 200), fake app (500); no agent was called")
+		"replays by abl: app, stopped app, null app (empty 200), null app (500); no agent was called")
 	lacks(p, "abl status", p.Must(0, "status").Stdout, "stale")
 	wants(p, "a passed phase", p.Must(0, "phase", "2").Stderr, "has already passed")
 }

@@ -87,7 +87,7 @@ func TestRunApp(t *testing.T) {
 		t.Errorf("output after a restart: got %q, want none", ran.Stdout)
 	}
 	for _, name := range []string{"../out", "/abs", ".", "a/../../b"} {
-		if ran := b.app("", map[string]string{name: ""}, "home"); !strings.Contains(ran.Error, "is not a path below the folder") {
+		if ran := b.app("", map[string]string{name: ""}, "home"); !strings.Contains(ran.Error, "is not a relative path inside") {
 			t.Errorf("run with the file %q: got %+v, want an error about its path", name, ran)
 		}
 	}

@@ -365,7 +365,7 @@ func (c compose) serviceEnv(key, base string, s types.ServiceConfig) {
 		}
 	}
 	if !found {
-		c.say("%s: abl does not read the env_file %q of a service: add the variables that it needs to %s.env",
+		c.say("%s: abl does not read the env_file %q of a service: copy the variables that the service needs into %s.env",
 			c.file, path.Base(s.EnvFiles[0].Path), key)
 	}
 }

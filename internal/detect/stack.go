@@ -108,13 +108,13 @@ func (p *project) findStack() {
 	case p.wish.Stack != "":
 		p.report.Stack = p.wish.Stack
 	case len(found) > 0 && p.mostlyC(found[0].Value):
-		p.say("abl takes %s for a part of a program in C: use --stack %s if it is the app", found[0].From, found[0].Value)
+		p.say("abl treats %s as part of a program in C; if it is the app itself, use --stack %s", found[0].From, found[0].Value)
 		found = nil
 	case len(found) > 0:
 		p.report.Stack = p.mainStack(found)
 		for _, f := range found {
 			if f.Value != p.report.Stack {
-				p.say("abl takes %s for a part of the %s project: use --stack %s if it is the app", f.From, p.report.Stack, f.Value)
+				p.say("abl treats %s as part of the %s project; if it is the app itself, use --stack %s", f.From, p.report.Stack, f.Value)
 			}
 		}
 	case len(scripts) > 0 && path.Dir(p.inner(scripts[0])) == ".":

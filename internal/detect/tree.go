@@ -115,8 +115,8 @@ func (f folder) has(name string) bool { return f.tree.Has(f.at(name)) }
 // text returns the content of a file of the folder.
 func (f folder) text(name string) string { return f.tree.Text(f.at(name)) }
 
-// code returns the content of a source file, which is a path in the tree, with empty lines for its comments and
-// without the tests at the end of a file in Rust.
+// code returns the content of a source file, which is a path in the tree. Lines with only a comment are
+// empty in it, and the tests at the end of a file in Rust are left out.
 func (f folder) code(file string) string {
 	text := f.tree.text(file, maxSource)
 	switch path.Ext(file) {

@@ -68,7 +68,7 @@ func visible(r rune) rune {
 	return utf8.RuneError
 }
 
-// normalForm joins the lines of a field in normalForm form.
+// normalForm joins the lines of a field in normal form.
 func normalForm(lines []string) string {
 	text := shape(lines)
 	if len(text) > MaxField {

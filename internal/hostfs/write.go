@@ -98,7 +98,7 @@ func SweepTemps(dir string) error {
 	return nil
 }
 
-// SweepTempsBelow is SweepTemps for dir and every directory below it. Roles cannot write there.
+// SweepTempsBelow is SweepTemps for dir and every directory below it. No role may have write access there.
 func SweepTempsBelow(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		switch {

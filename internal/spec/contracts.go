@@ -34,7 +34,7 @@ func (r *reader) mayHaveContracts(n *node) bool {
 	return n.section == contractsSection || n.section == other && !r.HasContracts
 }
 
-// reportOutside reports a line with an arrow reportOutside of the Contracts section.
+// reportOutside reports a line with an arrow that is outside the Contracts section.
 func (r *reader) reportOutside(n *node) {
 	if n.section != other || !n.arrow && !n.data {
 		return
@@ -96,7 +96,7 @@ func plainBelow(n *node) (all []*node) {
 	return all
 }
 
-// readBelow reads the lines readBelow a node. If among is set, it reports lines that are not contracts.
+// readBelow reads the lines below a node. If among is set, it reports lines that are not contracts.
 func (r *reader) readBelow(n *node, under []string, among bool) {
 	step, steps := 0, stepsBelow(n)
 	for i, k := range n.kids {
@@ -158,7 +158,7 @@ func stepsBelow(n *node) map[*node]bool {
 // length. They are part of the text in IDFile: with other values contracts would lose their ids.
 const maxDepth, maxAbove = 6, 301
 
-// appendAbove returns the texts above a contract appendAbove one more text.
+// appendAbove returns under with one more text, as a new slice of at most maxDepth texts.
 func appendAbove(under []string, text string) []string {
 	text = wording.Cut(tidy(strings.TrimRight(tidy(text), ":：. ")), maxAbove)
 	if text == "" {

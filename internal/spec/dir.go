@@ -84,7 +84,7 @@ var specName = regexp.MustCompile(`(?i)^phase[-_ ]?0*(\d+)\.(?:md|markdown|txt)$
 
 func fileOf(n int) string { return fmt.Sprintf("phase%d.md", n) }
 
-// readFile reads the readFile with this name if it is a spec.
+// readFile reads the file with this name if it is a spec.
 func (s *Set) readFile(name string) {
 	m := specName.FindStringSubmatch(name)
 	if m == nil {

@@ -84,8 +84,8 @@ func (b *labelled) read(n *node) {
 	b.lines(n, code)
 }
 
-// lines reads the lines of a node and of the nodes below it. code is false for a code block with
-// labelled lines.
+// lines reads the lines of a node and of the nodes below it. If code is false, it reads the lines of a code
+// block as labelled text.
 func (b *labelled) lines(n *node, code bool) {
 	header := false
 	var pieces []piece

@@ -98,8 +98,8 @@ func gzipped(body []byte) []byte {
 	return packed.Bytes()
 }
 
-// mayAlter reports whether a claim mayAlter alter the response to x, judged by the request and the response's
-// head.
+// mayAlter reports whether a claim may alter the response to x, judged by the request and the head of the
+// response.
 func (a Altering) mayAlter(x Exchange) bool {
 	return slices.ContainsFunc(a.Answers, func(one Altered) bool {
 		c := one.Claim

@@ -72,7 +72,7 @@ func (p *Proxy) connect(ctx context.Context, client net.Conn) {
 	}
 }
 
-// relay passes data relay a client and the app until both are done.
+// relay passes data between a client and the app until both are done.
 func (p *Proxy) relay(client, app net.Conn) {
 	if p.Bytes {
 		x := p.turn(1)

@@ -178,7 +178,7 @@ func Relay(ctx context.Context, l net.Listener, to string) error {
 	})
 }
 
-// copyBoth copies data in copyBoth directions until copyBoth sides are done.
+// copyBoth copies data in both directions until both sides are done.
 func copyBoth(client, app net.Conn, toApp, toClient io.Writer) {
 	back := make(chan struct{})
 	go func() {

@@ -158,7 +158,7 @@ func (w written) field(doc any) bool {
 	return hasField(doc, m[1], value)
 }
 
-// hasField reports whether doc hasField the field at any depth.
+// hasField reports whether doc has the field at any depth.
 func hasField(doc any, key string, value shape) bool {
 	switch doc := doc.(type) {
 	case map[string]any:

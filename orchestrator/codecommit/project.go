@@ -423,9 +423,9 @@ func (p Project) Client(name string, c model.Config) (client *model.Client, key 
 	return client, key, err
 }
 
-// Secrets returns the secrets that a run removes from everything that it writes and sends, and calls
-// hide with them: the key in use, other providers' keys, and secrets of .env. Only the last two
-// characters of each stay visible. keys has only the keys.
+// Secrets returns two redactors, and calls hide with all secrets: the key in use, other providers' keys, and
+// secrets of .env. all removes them from everything that a run writes and sends; keys removes only the keys.
+// The last two characters of each secret stay visible.
 func (p Project) Secrets(key string, hide func(...string)) (all, keys *redact.Redactor) {
 	known := []string{key}
 	for _, provider := range model.Providers() {

@@ -79,7 +79,7 @@ func JUnit(runs ...Run) ([]byte, error) {
 	e := xml.NewEncoder(&b)
 	e.Indent("", "  ")
 	if err := e.Encode(all); err != nil {
-		return nil, fmt.Errorf("internal error: %w", err)
+		return nil, fmt.Errorf("cannot encode the JUnit report: %w", err)
 	}
 	b.WriteByte('\n')
 	return b.Bytes(), nil

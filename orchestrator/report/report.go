@@ -247,7 +247,7 @@ func wordsOf(r audit.Record) vocabulary {
 		}}
 	}
 	return vocabulary{"app", "responses", map[string]string{
-		"away": "stopped app", "empty 200": "fake app (empty 200)", "500": "fake app (500)",
+		"away": "stopped app", "empty 200": "null app (empty 200)", "500": "null app (500)",
 	}}
 }
 

@@ -283,7 +283,7 @@ func (s Step) check() error {
 	case s.From != "" && !local(s.From):
 		return fmt.Errorf("from: path %q leaves the scenario's folder", s.From)
 	case s.From != "" && s.Text != "":
-		return fmt.Errorf("text and from exclude each other")
+		return fmt.Errorf("text and from are mutually exclusive")
 	case s.Raw != nil && strings.Contains(*s.Raw, "\n"):
 		return fmt.Errorf("raw: want one line")
 	}

@@ -71,7 +71,7 @@ func TestParseErrors(t *testing.T) {
 		{"escape", step + "append: a/../../b\n", `s.yaml:5: calls[0].steps[0]: append: path "a/../../b" leaves the workspace`},
 		{"workspace itself", step + "delete: a/..\n", `s.yaml:5: calls[0].steps[0]: delete: path "a/.." leaves the workspace`},
 		{"from escape", step + "write: a\n    from: ../x\n", `s.yaml:5: calls[0].steps[0]: from: path "../x" leaves the scenario's folder`},
-		{"text and from", step + "write: a\n    text: b\n    from: c\n", "s.yaml:5: calls[0].steps[0]: text and from exclude each other"},
+		{"text and from", step + "write: a\n    text: b\n    from: c\n", "s.yaml:5: calls[0].steps[0]: text and from are mutually exclusive"},
 		{"text alone", step + "run: a\n    text: b\n", "s.yaml:5: calls[0].steps[0]: text: cannot be combined with run"},
 		{"expect", step + "write: a\n    expect: 0\n", "s.yaml:5: calls[0].steps[0]: expect: cannot be combined with write"},
 		{"mode with append", step + "append: a\n    mode: '0644'\n", "s.yaml:5: calls[0].steps[0]: mode: cannot be combined with append"},

@@ -77,7 +77,7 @@ func seed(ctx context.Context, engine sandbox.Streams, name string, files map[st
 			return errors.Join(err, w.Close())
 		})
 		if err != nil {
-			return fmt.Errorf("cannot copy a file to %q, its folder must exist in the image: %w", to, err)
+			return fmt.Errorf("cannot copy a file to %q: %w (the folder must exist in the image)", to, err)
 		}
 	}
 	return nil

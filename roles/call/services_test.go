@@ -139,7 +139,7 @@ func TestTrialsFail(t *testing.T) {
 	}
 	r = newTrialRig(t, `{"event":"ready"}`)
 	r.Engine.Fail("CopyIn", 1, errors.New("no such folder"))
-	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), `service "db": cannot copy a file to "/etc/db.conf", its folder must exist in the image: `) {
+	if _, err := r.runner.Run(t.Context(), r.job); err == nil || !strings.Contains(err.Error(), `service "db": cannot copy a file to "/etc/db.conf": `) {
 		t.Errorf("error of a missing folder: got %v, want one that names %q", err, "/etc/db.conf")
 	}
 	r = newTrialRig(t, "rubbish")

@@ -241,10 +241,9 @@ func (e *Environment) Live(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// Close removes everything from the engine. If why is an error that is not about the running call,
-// Close leaves that call running and returns its key: it is paid for, and the next run attaches to
-// it. It stops the call if ctx has ended. If another abl holds the project by now, Close removes
-// nothing.
+// Close removes everything of the project from the engine. If why is not nil and a call still runs, Close
+// leaves that call and returns its key: it is paid for, and the next run attaches to it. If ctx has ended,
+// Close stops the call instead. If another abl holds the project by now, Close removes nothing.
 func (e *Environment) Close(ctx context.Context, why error) (left string, err error) {
 	stopping := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
@@ -268,7 +267,7 @@ func (e *Environment) Close(ctx context.Context, why error) (left string, err er
 		failpoint.Here("strike.done")
 	}
 	if err != nil {
-		err = fmt.Errorf("cannot remove the containers (the next run, or abl clean, does): %w", err)
+		err = fmt.Errorf("cannot remove all containers (the next run or abl clean removes them): %w", err)
 		e.Note(err.Error())
 	}
 	return left, err

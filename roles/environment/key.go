@@ -88,7 +88,7 @@ func (k *keyCommand) run(ctx context.Context) (gateway.Secret, error) {
 	case key == "":
 		err = errors.New("it printed no key" + k.lastLine(errs.Kept.String()))
 	case len(key) > maxKey || strings.ContainsAny(key, "\r\n\x00"):
-		err = errors.New("it printed more than one line, which is not a key")
+		err = fmt.Errorf("it printed more than one line or more than %d bytes, so the output is not a key", maxKey)
 	}
 	if err != nil {
 		do := "run the command by hand in " + k.dir + ": it must print only the key to standard output"

@@ -21,7 +21,7 @@ func TestKeyCommand(t *testing.T) {
 		{"no key", "echo warn >&2; echo 'log in first' >&2", "agents.claude.key_command: it printed no key: log in first"},
 		{"a failure", "echo a-key-1234; echo expired >&2; exit 3", "agents.claude.key_command: exit code 3: expired"},
 		{"a silent failure", "exit 3", "agents.claude.key_command: exit code 3"},
-		{"two lines", "echo a-key-1234; echo another", "agents.claude.key_command: it printed more than one line, which is not a key"},
+		{"two lines", "echo a-key-1234; echo another", "agents.claude.key_command: it printed more than one line or more than 16384 bytes, so the output is not a key"},
 		{"too long", "sleep 60", "agents.claude.key_command: it took longer than 300ms"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -91,8 +91,9 @@ func (s Agents) login(name string, all []agent.Provider) (agent.Provider, error)
 				strings.Join(words, ", "))}
 		}
 	case len(set) > 1:
-		do := fmt.Sprintf("remove one of them, or choose: agents: {%s: {login: %s}}, or %s", name, set[0].Login, set[1].Login)
-		return all[0], &Error{Usage, do, fmt.Errorf("cannot choose a login of %s: both %s and %s are set", name,
+		do := fmt.Sprintf("unset one of them, or set agents.%s.login to %s or %s in .abl/config.yaml", name, set[0].Login,
+			set[1].Login)
+		return all[0], &Error{Usage, do, fmt.Errorf("cannot choose a login for %s: both %s and %s are set", name,
 			set[0].KeyVar, set[1].KeyVar)}
 	case len(set) == 1 && set[0].Plan:
 		do := fmt.Sprintf("docs/providers.md describes the vendor's terms; set agents: {%s: {login: "+

@@ -72,7 +72,7 @@ func Codes() []exit.Entry {
 		exit.Person:      "you must decide: the working tree has changes (--require-clean), or changed meanwhile",
 		exit.Busy:        "another code-commit works on this project",
 		exit.Away:        "the provider is unavailable or limits the rate; try again later",
-		exit.HUP:         "hung up",
+		exit.HUP:         "terminated by SIGHUP",
 		exit.INT:         "interrupted",
 		exit.TERM:        "terminated",
 	})
@@ -117,7 +117,7 @@ func flags() []cli.Flag {
 		{Name: "timeout", Value: "TIME", Default: "20m", Usage: "time limit for one answer of the provider"},
 		{Name: "retries", Value: "N", Default: "4", Usage: "retries if the provider is unavailable or limits the rate"},
 		{Name: "require-clean", Usage: "do not start if git status shows changes"},
-		{Name: "print-protected", Usage: "print the paths that no answer may touch, and stop"},
+		{Name: "print-protected", Usage: "print the paths that the model may not change, and exit"},
 		{Name: "log-dir", Value: "DIR", Default: "logs", Usage: "parent folder for the logs of this run"},
 		{
 			Name:    "protocol",
@@ -137,7 +137,7 @@ func run(ctx context.Context, s *session) error {
 	list, dry := s.in.Bool("print-protected"), s.in.Bool("dry-run")
 	switch {
 	case report && list, report && dry, list && dry:
-		return cli.Usagef("--consistency-check, --print-protected and --dry-run exclude each other")
+		return cli.Usagef("--consistency-check, --print-protected and --dry-run are mutually exclusive")
 	case list:
 		return s.printProtected()
 	}

@@ -50,7 +50,7 @@ func Entries() []Entry {
 			"or a spec edited while its phase runs"},
 		{Busy, "another abl holds the project"},
 		{Away, "the provider refused or was away for too long; try again later"},
-		{HUP, "hung up; state saved"},
+		{HUP, "terminated by SIGHUP; state saved"},
 		{INT, "interrupted; state saved"},
 		{TERM, "terminated; state saved"},
 	}

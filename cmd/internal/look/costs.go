@@ -52,10 +52,10 @@ never counted as zero.`,
 func (o *costsOptions) run(_ context.Context, s *project.Project) error {
 	in := s.In
 	if o.csv && in.Bool("json") {
-		return cli.Usagef("--json and --csv exclude each other")
+		return cli.Usagef("--json and --csv are mutually exclusive")
 	}
 	if o.csv && o.by != "" {
-		return cli.Usagef("--csv prints single rows: give it without --by")
+		return cli.Usagef("cannot combine --csv with --by: --csv prints single rows")
 	}
 	if o.csv {
 		return exportCSV(s)

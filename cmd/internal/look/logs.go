@@ -72,7 +72,7 @@ func (l *logs) run(ctx context.Context, s *project.Project) error {
 	}
 	list := s.In.Bool("json")
 	if list && (l.follow || l.raw) {
-		return cli.Usagef("--json lists the calls: give it without --follow and --raw")
+		return cli.Usagef("cannot combine --json with --follow or --raw: --json lists the calls")
 	}
 	if !list && (l.what+l.key != "" || l.follow) {
 		err := l.show(ctx)

@@ -69,7 +69,7 @@ func (o *reportOptions) run(ctx context.Context, s *project.Project) error {
 	}
 	switch {
 	case o.md && in.Bool("json"):
-		return cli.Usagef("--md and --json exclude each other")
+		return cli.Usagef("--md and --json are mutually exclusive")
 	case html && (o.md || in.Bool("json") || o.step > 0):
 		return cli.WithHint("abl report 1 --html", "give --html and --open without --md, --json and --step")
 	case o.step > 0 && n == 0:

@@ -51,7 +51,7 @@ func CapsText(b config.Budget) string {
 		}
 	}
 	if len(caps) == 0 {
-		return "no cap"
+		return "no limit"
 	}
 	return strings.Join(caps, ", ")
 }
@@ -69,10 +69,10 @@ func (a *Account) Admit(call string) error {
 		return err
 	}
 	for _, c := range caps {
-		if err := c.Admits(a.Words); err != nil {
+		if err := c.Check(a.Words); err != nil {
 			return err
 		}
-		a.Warn(c.Nearly()...)
+		a.Warn(c.Warnings()...)
 		if c.Used.Unknown > 0 {
 			a.Warn(fmt.Sprintf("the usage of %s of this %s is unknown: its budget counts only the others",
 				wording.Count(c.Used.Unknown, "call"), c.Of))
@@ -111,7 +111,7 @@ func (a *Account) Spent(by gateway.Sum) {
 		if by.SpentUSD != nil {
 			c.Used.USD = c.Used.USD.Plus(*by.SpentUSD)
 		}
-		a.Warn(c.Nearly()...)
+		a.Warn(c.Warnings()...)
 	}
 }
 
@@ -123,7 +123,7 @@ func (a *Account) TellSpent() {
 		return // Admit returned the error, or the next run does
 	}
 	for _, c := range caps {
-		a.Warn(c.Nearly()...)
+		a.Warn(c.Warnings()...)
 	}
 }
 
@@ -153,13 +153,13 @@ type Cap struct {
 // what abl has saved.
 type Words struct{ Again, Safe string }
 
-// Admits returns an error if the cap leaves nothing.
-func (c Cap) Admits(w Words) error {
+// Check returns an error if nothing is left of the cap.
+func (c Cap) Check(w Words) error {
 	usd := usage.Dollars(c.Cap.USD)
 	switch {
 	case usd > 0 && len(c.Used.Unpriced) > 0:
 		models := c.Used.Models()
-		return Unpriced(fmt.Sprintf("tokens of %s are spent, which has no price", strings.Join(models, ", ")), models[0])
+		return Unpriced(fmt.Sprintf("models without a price were used: %s", strings.Join(models, ", ")), models[0])
 	case usd > 0 && c.Used.USD >= usd:
 		return w.spentOut(c.Of, "usd", "5", fmt.Sprintf("%s of %s USD of the %s are spent", c.Used.USD.Short(), usd, c.Of))
 	case c.Cap.Tokens > 0 && c.Used.Tokens >= c.Cap.Tokens:
@@ -186,8 +186,8 @@ func (w Words) spentOut(of, unit, more, what string) error {
 // warnAt is the part of a cap from which on abl warns, in percent.
 const warnAt = 80
 
-// Nearly returns the warnings for a cap that is nearly or completely spent.
-func (c Cap) Nearly() (all []string) {
+// Warnings returns a warning for each limit of the cap of which warnAt percent are used.
+func (c Cap) Warnings() (all []string) {
 	most := usage.Dollars(c.Cap.USD)
 	for _, one := range []struct {
 		part, most float64

@@ -136,7 +136,7 @@ func (b Book) note(notices []string) {
 func Flags() []cli.Flag {
 	return []cli.Flag{
 		{Name: "budget-usd", Value: "AMOUNT",
-			Usage: "for this run, +5 raises every dollar cap by 5, and 20 caps the phase at 20"},
+			Usage: "for this run: +5 raises every limit in dollars by 5; 20 sets the limit of the phase"},
 		{Name: "budget-tokens", Value: "N", Usage: "the same in tokens: +500000 or 2000000"},
 	}
 }

@@ -111,14 +111,14 @@ func TestCapsAdmit(t *testing.T) {
 		{config.Cap{USD: 5}, Spending{USD: usd(5.2)}, exit.Budget, "the budget is reached: 5.20 of 5 USD of the phase are spent; everything is committed"},
 		{config.Cap{Tokens: 10}, Spending{Tokens: 8, Unpriced: map[string]bool{"m": true}}, 0, "80 % of the budget of this phase is spent: 8 of 10 tokens"},
 		{config.Cap{Tokens: 10}, Spending{Tokens: 10}, exit.Budget, "the budget is reached: 10 of 10 tokens of the phase are used; everything is committed"},
-		{config.Cap{USD: 5}, Spending{Unpriced: map[string]bool{"m": true}}, exit.Usage, "cannot enforce a budget in US dollars: tokens of m are spent, which has no price"},
+		{config.Cap{USD: 5}, Spending{Unpriced: map[string]bool{"m": true}}, exit.Usage, "cannot enforce a budget in US dollars: models without a price were used: m"},
 	} {
 		l := Cap{"phase", c.cap, c.used}
-		err := l.Admits(Words{"abl phase 1", "everything is committed"})
-		text := strings.Join(l.Nearly(), "; ")
+		err := l.Check(Words{"abl phase 1", "everything is committed"})
+		text := strings.Join(l.Warnings(), "; ")
 		if err != nil {
 			text = err.Error()
-			if over := strings.Join(l.Nearly(), "; "); len(c.used.Unpriced) == 0 && !strings.HasPrefix(over, "the budget of this phase is used up: ") {
+			if over := strings.Join(l.Warnings(), "; "); len(c.used.Unpriced) == 0 && !strings.HasPrefix(over, "the budget of this phase is used up: ") {
 				t.Errorf("%+v, %s: got the warning %q, want that the budget is used up", c.cap, c.used, over)
 			}
 		}

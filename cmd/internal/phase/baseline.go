@@ -107,8 +107,9 @@ func (r *Run) notStarted(up app.Up) error {
 	return exit.With(exit.Usage, errors.New(what), do)
 }
 
-// probe runs a program once, with the arguments of app.probe or with --help. Without app.probe it ignores
-// the exit code: a program may refuse --help.
+// probe runs the app, a program, once with the arguments of app.probe or with --help. It returns why the run
+// failed, "" if it did not, and the last lines of its output. Without app.probe it ignores exit codes below
+// 125, because a program may refuse --help.
 func (r *Run) probe(ctx context.Context) (failed, printed string, err error) {
 	args := cmp.Or(r.Conf.App.Probe, "--help")
 	script := "#!/bin/sh\nabl-cmd app " + args + " </dev/null 2>&1\n"

@@ -189,7 +189,7 @@ func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
 	if app := r.jobs.App; app != nil {
 		strict.Kind = app.Kind
 	} else {
-		strict.NoNull = "abl does not run the tests against fake apps: without an app section it does not know the kind of " +
+		strict.NoNull = "abl does not run the tests against null apps: without an app section it does not know the kind of " +
 			"the system"
 	}
 	models := map[string]int{}

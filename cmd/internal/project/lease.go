@@ -174,7 +174,7 @@ func (h *holding) publish(ctx context.Context, file *state.File, release bool) e
 	failpoint.Here("remote.committed")
 	was := h.remote.Ref(stateRef)
 	if err == nil {
-		err = h.remote.Push(ctx, x.pushed()...)
+		err = h.remote.Push(ctx, x.refsToPush()...)
 	}
 	failpoint.Here("remote.pushed")
 	if errors.Is(err, git.ErrBehind) && h.remote.Ref(stateRef) != was { // another clone pushed a state

@@ -359,7 +359,7 @@ func (x exchange) believable(n int, in incoming) error {
 		}
 	}
 	if r.Commits.Tag = ""; r.Phase != n || r.Step != p.Step || r.Verdict != "pass" || r.Commits != was {
-		return fmt.Errorf("its audit record %s is about another verdict", name)
+		return fmt.Errorf("its audit record %s does not match its phase, step, verdict or commits", name)
 	}
 	if len(p.History) == 0 {
 		return errors.New("its history is empty")

@@ -259,8 +259,8 @@ func (x exchange) moveRefs(ctx context.Context) error {
 	return nil
 }
 
-// pushed are the full names of the refs that a run pushes.
-func (x exchange) pushed() []string {
+// refsToPush returns the full names of the refs that a run pushes.
+func (x exchange) refsToPush() []string {
 	all := []string{stateRef, testsRef, sourceRef}
 	for _, n := range x.file.Begun() {
 		all = append(all, "refs/heads/"+x.PublishedBranch(n))

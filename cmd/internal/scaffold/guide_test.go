@@ -14,7 +14,7 @@ func TestGuideIsComplete(t *testing.T) {
 		t.Errorf("end of the guide: got %q, want the findings", guide[len(guide)-40:])
 	}
 	for file, rows := range map[string]string{
-		"../../../docs/specs.md": "(?m)^- `([a-z-]+)` \\((?:error|warning)",
+		"../../../docs/specs.md": "(?m)^- `([a-z-]+)`: ",
 	} {
 		page, err := os.ReadFile(file)
 		if err != nil {

@@ -281,15 +281,14 @@ func appText(conf *config.Loaded) string {
 	app, text := environment.AppSpec(conf), "declared commands start it; abl also runs the tests with the app stopped"
 	switch {
 	case app.IsProgram():
-		text = "a program (kind: command); abl also runs the tests without it, against two fake programs, " +
+		text = "a program (kind: command); abl also runs the tests without it, against two null programs, " +
 			"and with altered exit codes and output"
 	case app != nil && app.Kind == helper.KindTCP:
 		text = "a server at " + app.URL() + " (kind: tcp); abl also runs the tests with the app stopped, " +
-			"against a silent one, " +
-			"and against one that responds with nonsense"
+			"against an app that sends nothing, and against one that sends a fixed line"
 	case app != nil:
 		text = "a web server at " + app.URL() + " (kind: http); abl also runs the tests with the app stopped, " +
-			"against two fake apps, and with altered responses"
+			"against two null apps, and with altered responses"
 	}
 	if conf.Verify.Evidence == "off" {
 		text, _, _ = strings.Cut(text, "; ")

@@ -190,7 +190,7 @@ func adopt(in *cli.Input, dir string, p *scaffold.Plan) error {
 	top := git.Around(dir)
 	switch {
 	case p.Dir != "" && p.Src != "":
-		return cli.WithHint("leave out one of them", "cannot use --dir %q: --dir and --src exclude each other", p.Dir)
+		return cli.WithHint("use only one of them", "cannot use --dir %q: --dir and --src are mutually exclusive", p.Dir)
 	case p.Dir != "" && top == "":
 		return cli.WithHint("leave it out", "cannot use --dir %q: this directory is not in a git repository", p.Dir)
 	case p.Src != "" || top == "":

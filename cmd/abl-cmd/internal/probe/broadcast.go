@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// broadcasts sends datagrams to all hosts of the network and to each known address of the host. A
-// host without an address on the network accepts them too and sends no response. So the check is
-// that the kernel refuses to send them, with any options of a socket.
+// broadcasts checks that the kernel refuses to send broadcasts, multicasts and datagrams to the host, with
+// each of socketOptions. It does not wait for responses: a host without an address on the network would
+// receive the datagram and send none. It returns nil if spec has no port for this check.
 func broadcasts(spec *helper.ProbeNet) sandbox.Proof {
 	port, err := strconv.Atoi(spec.Shout)
 	if err != nil {
