@@ -31,10 +31,10 @@ func (v turn) regress(ctx context.Context) (entries []failedspecs.Entry, failed 
 			return nil, "", err
 		}
 		s := evidence.Suite{
-			Name:      name,
-			Contracts: contracts(v.Specs.Set, n, n),
-			Alone:     true,
-			Waived:    evidence.Waived{Away: true, Null: true},
+			Name:       name,
+			Contracts:  contracts(v.Specs.Set, n, n),
+			Unreported: true,
+			Waived:     evidence.Waived{Away: true, Null: true},
 		}
 		if ok { // without a tag there are no tests to replay
 			if _, failed, err = v.rerun(ctx, commit, nil, &s); err != nil || failed != "" {
@@ -161,7 +161,7 @@ func (v turn) olderTests(r state.IterationRecord) (o evidence.Older, ok bool, er
 	}
 	o = evidence.Older{Step: r.Step, Claims: claims(was.Entries)}
 	o.Suite = evidence.Suite{Name: fmt.Sprintf("step-%d", r.Step), Contracts: contracts(v.Specs.Set, 1, v.Number),
-		Alone: true}
+		Unreported: true}
 	return o, true, nil
 }
 

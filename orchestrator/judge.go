@@ -26,7 +26,7 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 		return Happened{}, err
 	}
 	failpoint.Here("judge.decided")
-	if err := l.Alone(); err != nil {
+	if err := l.CheckLock(); err != nil {
 		return Happened{}, err
 	}
 	if err := v.writeFailedSpecs(f); err != nil {
@@ -144,7 +144,7 @@ func (l *Loop) filter(ctx context.Context) (*failedspecs.Filter, error) {
 // tag tags the commits of source and tests that have passed.
 func (l *Loop) tag(ctx context.Context, p *state.Phase, tests string) error {
 	name := passedTag(l.Number)
-	if err := l.Alone(); err != nil {
+	if err := l.CheckLock(); err != nil {
 		return err
 	}
 	if err := l.Src.Tag(ctx, name, p.SrcCommit); err != nil {

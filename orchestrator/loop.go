@@ -124,7 +124,7 @@ type Loop struct {
 	Src       Source
 	Tests     Tests
 	Ledger    Ledger
-	Alone     func() error            // called before each effect: fails if this abl lost the project's lock
+	CheckLock func() error            // called before each effect: fails if this abl lost the project's lock
 	Before    func(call string) error // called before each new call: checks budgets
 	Outages   Outages
 	TakeMine  bool // commit the user's edits of the source
@@ -179,7 +179,7 @@ func (l *Loop) advance(ctx context.Context, p state.Phase, step Step) (state.Pha
 	if err := l.waitOut(ctx, step, &p); err != nil {
 		return p, err
 	}
-	if err := l.Alone(); err != nil {
+	if err := l.CheckLock(); err != nil {
 		return p, err
 	}
 	h, err := acts[step](l, ctx, &p)
@@ -211,7 +211,7 @@ func (l *Loop) advance(ctx context.Context, p state.Phase, step Step) (state.Pha
 // setAside renames a damaged file of a record and reports it, so that the step can be repeated
 // without the file.
 func (l *Loop) setAside(p *state.Phase, damaged *roles.Damaged) error {
-	if err := l.Alone(); err != nil {
+	if err := l.CheckLock(); err != nil {
 		return err
 	}
 	name, err := damaged.SetAside()
@@ -295,7 +295,7 @@ func (l *Loop) save(p state.Phase) error {
 	l.File.Phases[fmt.Sprint(l.Number)] = &p
 	l.File.Updated = time.Now().UTC()
 	failpoint.Here("state.before")
-	if err := l.Alone(); err != nil {
+	if err := l.CheckLock(); err != nil {
 		return err
 	}
 	if err := l.Save(); err != nil {

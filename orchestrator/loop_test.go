@@ -115,10 +115,10 @@ func (w *world) loop() *Loop {
 		Number: 1, Max: 5, Project: w.project, File: &f,
 		Save:  func() error { return w.effect(func() { w.save(&f) }) },
 		Calls: w, App: w, Jobs: w, Src: repo{w, "src"}, Tests: repo{w, "tests"}, Ledger: w,
-		Alone:   func() error { return nil },
-		Before:  func(string) error { w.asked++; return w.before },
-		Out:     state.Func(func(e state.Event) { w.events = append(w.events, e) }),
-		Outages: w.outages,
+		CheckLock: func() error { return nil },
+		Before:    func(string) error { w.asked++; return w.before },
+		Out:       state.Func(func(e state.Event) { w.events = append(w.events, e) }),
+		Outages:   w.outages,
 
 		TestNames: func(context.Context) ([]string, error) { return nil, nil },
 	}

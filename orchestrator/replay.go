@@ -59,7 +59,7 @@ func (v turn) replayTests(ctx context.Context, claims evidence.Claims) (evidence
 		Waived:    evidence.Waived{Null: v.NoNull != ""},
 	}
 	if v.p.Recheck { // earlier phases have their own tests
-		suite.Contracts, suite.Alone = contracts(v.Specs.Set, v.Number, v.Number), true
+		suite.Contracts, suite.Unreported = contracts(v.Specs.Set, v.Number, v.Number), true
 	}
 	within, giveUp := v.startNullRuns(ctx, claims, "", "")
 	defer giveUp()

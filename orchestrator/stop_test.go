@@ -81,7 +81,7 @@ func TestProjectLostWhileACallRuns(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
 	lost := errors.New("another abl holds the project")
 	l := w.loop()
-	l.Alone = func() error {
+	l.CheckLock = func() error {
 		if len(w.done) > 0 {
 			return lost
 		}

@@ -206,7 +206,7 @@ func (t turn) call(ctx context.Context, up app.Up) (o roles.Outcome, err error) 
 		t.note(err.Error() + "; abl starts another")
 	}
 	if err == nil {
-		err = t.Alone()
+		err = t.CheckLock()
 	}
 	if err != nil {
 		return o, err
@@ -225,7 +225,7 @@ func (t turn) call(ctx context.Context, up app.Up) (o roles.Outcome, err error) 
 // commit commits a workspace under the call's key. A failed call without changes gets no commit.
 func (t turn) commit(ctx context.Context) (Commit, error) {
 	failpoint.Here("commit.before")
-	if err := t.Alone(); err != nil {
+	if err := t.CheckLock(); err != nil {
 		return Commit{}, err
 	}
 	subject := roles.Subject(t.Number, t.role, t.p.Step, t.p.Attempt)

@@ -24,10 +24,10 @@ type Role struct {
 	App     bool   // the app runs during the call, and runs the declared commands for it
 	Fetches bool   // its tools may reach the hosts of network.allow
 	// Its container contains only its workspace and the input of its call.
-	Alone  bool
-	Sealed bool   // its workspace is read-only
-	Within string // folder of the workspace that it starts in, "" for the whole
-	Tmp    int64  // bytes of /tmp, 0 for the default
+	NoSpecs bool
+	Sealed  bool   // its workspace is read-only
+	Within  string // folder of the workspace that it starts in, "" for the whole
+	Tmp     int64  // bytes of /tmp, 0 for the default
 }
 
 // The two roles of a phase. Only the Builder changes code.
@@ -91,7 +91,7 @@ func Subject(phase int, r Role, step, attempt int) string {
 func Mounts(r Role, p state.Project, rec Record) []sandbox.Mount {
 	work := r.Workspace(p)
 	mounts := []sandbox.Mount{{What: sandbox.Workspace, Source: work, Target: r.Dir, ReadOnly: r.Sealed}}
-	if !r.Alone {
+	if !r.NoSpecs {
 		mounts = append(mounts,
 			sandbox.Mount{What: sandbox.GitDir, Source: work + "/.git", Target: r.Dir + "/.git", ReadOnly: true},
 			sandbox.Mount{What: sandbox.Specs, Source: p.Specs(), Target: helper.Specs, ReadOnly: true})

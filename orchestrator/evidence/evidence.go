@@ -63,13 +63,13 @@ const MostShown = 5
 
 // Suite is a version of the tests with all of its replays.
 type Suite struct {
-	Name      string     // of the version, such as "phase1/passed"; "" for the current tests
-	Contracts []Contract // that it has to prove
-	Alone     bool       // there is no Verifier's report, so the replays decide
-	Known     []string   // ids of all contracts; nil if unknown
-	Real      []Run      // against the app, each freshly started from the same commit
-	Kind      string     // of the app, "" for HTTP
-	Unread    bool       // abl cannot read the app's protocol, so it only counts bytes
+	Name       string     // of the version, such as "phase1/passed"; "" for the current tests
+	Contracts  []Contract // that it has to prove
+	Unreported bool       // there is no Verifier's report, so the replays decide
+	Known      []string   // ids of all contracts; nil if unknown
+	Real       []Run      // against the app, each freshly started from the same commit
+	Kind       string     // of the app, "" for HTTP
+	Unread     bool       // abl cannot read the app's protocol, so it only counts bytes
 
 	// Against no app, against an app that answers every request with an empty 200, and against one
 	// that answers every request with 500. Nil if there was no such replay.
@@ -117,7 +117,7 @@ func Limit(real time.Duration) time.Duration { return max(2*real, minLimit) }
 // is not conclusive. A regression is repeated once, a contradiction to the Verifier up to MaxRuns.
 func Again(claims Claims, s Suite) bool {
 	most := MaxRuns
-	if s.Alone {
+	if s.Unreported {
 		most = 2
 	}
 	if len(s.Real) == 0 || len(s.Real) >= most || len(s.Real[len(s.Real)-1].Broke) > 0 || s.Fault() != "" {

@@ -164,10 +164,10 @@ func TestDecide(t *testing.T) {
 		{"noise and further tests", nil, []Suite{suite("o").with(func(s *Suite) { s.Real[0].TAP = tap.Parse([]byte("hi\n1..2\nok - P1.C1\nok - setup\n"), true) })},
 			"pass\n  P1.C1 verified\n"},
 
-		{"regression", nil, []Suite{suite("ox", "ox").with(func(s *Suite) { s.Name, s.Alone = "phase1/passed", true })},
+		{"regression", nil, []Suite{suite("ox", "ox").with(func(s *Suite) { s.Name, s.Unreported = "phase1/passed", true })},
 			"fail\n  phase1/passed: P1.C1 verified\n  phase1/passed: P1.C2 failed\n! phase1/passed: P1.C2 is failed: 2 of 2 replays are not ok: 500\n> GET /P1.C2 → 200 | GET /P1.C2 | 500\n"},
 		{"a regression without words", nil, []Suite{suite("x").with(func(s *Suite) {
-			s.Alone, s.Real[0].TAP = true, tap.Parse([]byte("1..1\nnot ok - P1.C1\n# 404,\n# not 200\n"), true)
+			s.Unreported, s.Real[0].TAP = true, tap.Parse([]byte("1..1\nnot ok - P1.C1\n# 404,\n# not 200\n"), true)
 		})}, "fail\n  P1.C1 failed\n! P1.C1 is failed: 1 of 1 replays are not ok: 404, not 200\n> GET /P1.C1 → 200 | the saved test of this contract, which does not print its input | 404,\nnot 200\n"},
 		{"the old tests say otherwise", nil, []Suite{suite("o"), suite("-").with(func(s *Suite) { s.Name = "phase1/passed" })},
 			"unverified\n  P1.C1 verified\n  phase1/passed: P1.C1 missing\n! phase1/passed: P1.C1 is missing: no test line names it (the contract: GET /P1.C1 → 200)\n! phase1/passed: run.sh: the plan has no tests\n"},
@@ -205,7 +205,7 @@ func TestAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := suite("oo")
-			s.Real, s.Alone = runs(c.real...), c.alone
+			s.Real, s.Unreported = runs(c.real...), c.alone
 			if got := Again(c.claims, s); got != c.want {
 				t.Errorf("got %t, want %t", got, c.want)
 			}

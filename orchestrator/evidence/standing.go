@@ -77,7 +77,7 @@ func judge(claims Claims, s Suite, c Contract) Standing {
 	case t.mixed():
 		st.Is, st.Observed = Flaky, t.gave()
 		st.Why = brief(st.Observed)
-	case t.notOK > 0 && (st.Entries > 0 || s.Alone):
+	case t.notOK > 0 && (st.Entries > 0 || s.Unreported):
 		st.Is, st.Why = Failed, fmt.Sprintf("%d of %d replays are not ok: %s", t.notOK, t.n, brief(st.Observed))
 	case t.notOK > 0:
 		st.Is, st.Why = Disputed, fmt.Sprintf("the Verifier reports no failure, and %d of %d replays are not ok: %s", t.notOK,

@@ -19,7 +19,7 @@ type world struct {
 }
 
 func (w world) suite(made map[string]Run) Suite {
-	s := Suite{Contracts: []Contract{{ID: "P1.C1", Says: "a → b", Absence: w.absence}}, Alone: w.alone, Waived: w.waived}
+	s := Suite{Contracts: []Contract{{ID: "P1.C1", Says: "a → b", Absence: w.absence}}, Unreported: w.alone, Waived: w.waived}
 	for i := range w.real {
 		s.Real = append(s.Real, made[w.real[i:i+1]])
 	}

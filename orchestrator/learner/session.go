@@ -238,7 +238,7 @@ func (c *Containers) job(a Call) call.Job {
 			Effort:  c.Effort,
 			Session: call.NewSession(),
 			Prompt:  helper.Prompt,
-			Alone:   true,
+			NoSpecs: true,
 		},
 	}
 	gate := map[bool]*environment.Gate{true: c.AuthorGate, false: c.Gate}[a.Step == Generate]
@@ -264,7 +264,7 @@ func (c *Containers) Try(ctx context.Context, a Call) (h Happened, err error) {
 // run runs one container to its end. Meanwhile the container's user owns the cycle's folder.
 func (c *Containers) run(ctx context.Context, a Call, job call.Job) (o roles.Outcome, err error) {
 	step := string(a.Step)
-	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.Alone = step, step, helper.Src, true, true
+	job.Role.Name, job.Role.Verb, job.Role.Dir, job.Role.TmpExec, job.Role.NoSpecs = step, step, helper.Src, true, true
 	job.Call.ID, job.Call.Role, job.Call.Dir = a.Key(), step, helper.Src
 	job.Call.Phase, job.Call.Iteration = a.Session, a.Cycle
 	job.Image, job.Prompt = c.Image, func() (string, string, error) { return a.Prompt, "", nil }

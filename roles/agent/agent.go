@@ -77,7 +77,7 @@ type Call struct {
 	Session   string // a UUID by abl, for agents that accept one
 	Prompt    string // path of the prompt in the container; it is also standard input
 	Dir       string // working directory in the container
-	Alone     bool   // the container has no specs
+	NoSpecs   bool   // the container has no specs
 }
 
 // Command starts an agent in its container.

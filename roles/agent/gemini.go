@@ -52,7 +52,7 @@ const (
 func geminiCommand(c Call) (Command, error) {
 	// Folders that the CLI's own tools may read in addition to the workspace.
 	folders := helper.Specs + "," + helper.In
-	if c.Alone {
+	if c.NoSpecs {
 		folders = helper.In // the CLI ends if one does not exist
 	}
 	argv := []string{

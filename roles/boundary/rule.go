@@ -30,7 +30,7 @@ type Rule struct {
 func RoleRule(r roles.Role, p state.Project, id, dir string, proxied bool) Rule {
 	rules := Rule{id: id, absent: unseen(r, p)}
 	switch {
-	case r.Alone:
+	case r.NoSpecs:
 		source := sandbox.Mount{What: sandbox.Workspace, Source: p.Src, Target: "/workspace/src", ReadOnly: r.Sealed}
 		rules.mounts = append(callMounts(dir), source)
 		rules.holder, rules.networks = "builder", []string{"builder"}
@@ -221,7 +221,7 @@ func unseen(r roles.Role, p state.Project) []string {
 	top := path.Dir(helper.Src)
 	all := []string{top + "/.git", top + "/.env", top + "/" + state.Dir, filepath.Join(p.Root, state.Dir), p.Env()}
 	switch {
-	case r.Alone:
+	case r.NoSpecs:
 		return append(all, helper.Specs, helper.Tests)
 	case r.Dir == helper.Tests:
 		return append(all, p.State(), p.Ledger(), helper.Src, p.Src)

@@ -301,7 +301,7 @@ func TestOnlyTheBuilderHasTrials(t *testing.T) {
 	}{
 		"the-Builder":          {roles.Builder, PlaceBuilder, true},
 		"the-Verifier":         {roles.Verifier, PlaceVerifier, false},
-		"a-call-that-is-alone": {roles.Role{Alone: true}, PlaceBuilder, false},
+		"a-call-that-is-alone": {roles.Role{NoSpecs: true}, PlaceBuilder, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reach := Join(s.HolderName(c.holder), s.Reach(PlaceBuilder))

@@ -45,9 +45,9 @@ type Options struct {
 	Safe    *redact.Sanitizer
 	Life    time.Duration // after which the networks end without abl, 0 is a day
 	// called before each request to the engine: fails if this abl lost the project's lock; may be nil
-	Alone func() error
-	Ready func() error // called before anything is created under ID; may be nil
-	Down  func() error // called after Close has removed everything; may be nil
+	CheckLock func() error
+	Ready     func() error // called before anything is created under ID; may be nil
+	Down      func() error // called after Close has removed everything; may be nil
 	// returns the one call that may continue from an earlier run, "" for no call; nil allows any
 	AtRest    func() string
 	Note      func(string)                       // receives messages for the user
@@ -102,8 +102,8 @@ func (e *Environment) connect(ctx context.Context) (err error) {
 	if e.Engine, e.Info, err = Connect(ctx); err != nil {
 		return err
 	}
-	if e.Alone != nil {
-		e.Engine.Guard(e.Alone)
+	if e.CheckLock != nil {
+		e.Engine.Guard(e.CheckLock)
 	}
 	UseKiller(e.Engine, e.Note)
 	bePatient(ctx, e.Engine, time.Duration(e.Conf.Loop.OutageBudget), e.Note)
@@ -248,8 +248,8 @@ func (e *Environment) Close(ctx context.Context, why error) (left string, err er
 	stopping := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	alone := e.Alone == nil || e.Alone() == nil
-	if alone {
+	locked := e.CheckLock == nil || e.CheckLock() == nil
+	if locked {
 		if why != nil {
 			left, err = e.leave(ctx, stopping)
 		}
@@ -261,7 +261,7 @@ func (e *Environment) Close(ctx context.Context, why error) (left string, err er
 	for _, one := range e.forwards {
 		err = errors.Join(err, one.Close())
 	}
-	if err == nil && alone && left == "" && e.Down != nil {
+	if err == nil && locked && left == "" && e.Down != nil {
 		failpoint.Here("strike.swept")
 		err = e.Down()
 		failpoint.Here("strike.done")

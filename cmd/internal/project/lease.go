@@ -227,8 +227,8 @@ func (s *Project) SaveAndPush(ctx context.Context, f *state.File, n int, note fu
 	return err
 }
 
-// Alone fails if another abl may work on the project, here or on another machine.
-func (s *Project) Alone() error { return errors.Join(s.Held(), s.holds.valid()) }
+// CheckLock fails if another abl may work on the project, here or on another machine.
+func (s *Project) CheckLock() error { return errors.Join(s.Held(), s.holds.valid()) }
 
 // giveBack ends the renewals and pushes the state without the lease. It keeps the lease while a call of
 // this machine is still running.

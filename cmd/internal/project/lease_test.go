@@ -91,7 +91,7 @@ func TestLeaseIsHeld(t *testing.T) {
 	a, b := nodes(t, 3*time.Second)
 	_, ctx := takes(t, a)
 	wantCode(t, "the second node", b.fetchState(t.Context()), exit.Busy)
-	if err := errors.Join(a.Alone(), context.Cause(ctx)); err != nil {
+	if err := errors.Join(a.CheckLock(), context.Cause(ctx)); err != nil {
 		t.Errorf("the first node: got %v, want no error", err)
 	}
 	a.Unlock()
@@ -116,7 +116,7 @@ func TestLeaseExpires(t *testing.T) {
 	if got, want := strings.Join(rows, "\n"), "p1-verify-1.1 lost none "; got != want {
 		t.Errorf("the ledger: got %q, want %q", got, want)
 	}
-	wantCode(t, "an effect of the first node", a.Alone(), exit.Busy)
+	wantCode(t, "an effect of the first node", a.CheckLock(), exit.Busy)
 }
 
 // A push that is rejected ends the run, and the work that was not pushed is moved aside.
@@ -129,7 +129,7 @@ func TestLeaseIsLost(t *testing.T) {
 	p.Status, p.Iteration, p.Step = state.Refuted, 7, 7
 	first.Phases["1"] = &p
 	wantCode(t, "the push", saves(t, a, first), exit.Busy)
-	wantCode(t, "the next effect", a.Alone(), exit.Busy)
+	wantCode(t, "the next effect", a.CheckLock(), exit.Busy)
 	wantCode(t, "what runs", context.Cause(ctx), exit.Busy)
 	if !errors.Is(context.Cause(ctx), context.Canceled) {
 		t.Error("a lost lease: got an error of its own, want one that counts as a cancellation")
