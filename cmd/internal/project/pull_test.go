@@ -179,12 +179,12 @@ func TestPullBelievesAPass(t *testing.T) {
 		"tests that are gone":     {state: func(p *state.Phase, _ string) { p.TestsCommit = none }, want: `its commit "ababab`},
 		"no source":               {state: func(p *state.Phase, _ string) { p.SrcCommit = "" }, want: `its commit ""`},
 		"stale without tests":     {state: func(p *state.Phase, _ string) { p.Status, p.TestsCommit = state.Stale, "" }, want: `its commit ""`},
-		"a source before it":      {state: func(p *state.Phase, main string) { p.SrcCommit = main }, want: "about another verdict"},
+		"a source before it":      {state: func(p *state.Phase, main string) { p.SrcCommit = main }, want: "does not match its phase, step, verdict or commits"},
 		"another tree":            {state: func(p *state.Phase, _ string) { p.History[0].Tree = none }, want: "its tree is not"},
 		"no history":              {state: func(p *state.Phase, _ string) { p.History = nil }, want: "its history is empty"},
-		"a record of a fail":      {record: func(r *audit.Record) { r.Verdict = "fail" }, want: "about another verdict"},
-		"a record of other tests": {record: func(r *audit.Record) { r.Commits.Tests = none }, want: "about another verdict"},
-		"a record of phase 2":     {record: func(r *audit.Record) { r.Phase = 2 }, want: "about another verdict"},
+		"a record of a fail":      {record: func(r *audit.Record) { r.Verdict = "fail" }, want: "does not match its phase, step, verdict or commits"},
+		"a record of other tests": {record: func(r *audit.Record) { r.Commits.Tests = none }, want: "does not match its phase, step, verdict or commits"},
+		"a record of phase 2":     {record: func(r *audit.Record) { r.Phase = 2 }, want: "does not match its phase, step, verdict or commits"},
 		"no record":               {state: func(p *state.Phase, _ string) { p.Step = 2 }, want: "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -111,7 +111,7 @@ func (x exchange) fetchedWhole(ctx context.Context) error {
 	}
 	ref := strings.TrimPrefix(strings.TrimPrefix(refs[0], "refs/heads/"), "refs/remotes/")
 	return exit.With(exit.Person, fmt.Errorf("branch %s exists, but %s was not fetched", ref, stateRef),
-		x.fetchRefs()+"; if no state was published, delete the branch to start from scratch")
+		x.fetchRefs()+" fetches it; if no state was published, delete the branch to start from scratch")
 }
 
 // pullNewer pulls a state that was fetched and that continues the state of this project. It fails
