@@ -94,7 +94,7 @@ type Jobs interface {
 type Strictness struct {
 	Kind   string // of the system, "" for HTTP
 	NoNull string // why the tests do not run against null apps, "" if they do
-	// StrengthTime returns how long the replays with altered responses may take in all, given the
+	// StrengthTime returns how long the tests may run in all replays with altered responses, given the
 	// time of one replay. Nil or 0 means that there are no such replays.
 	StrengthTime func(took time.Duration) time.Duration
 	Allow        evidence.Allowed

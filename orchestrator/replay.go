@@ -111,7 +111,7 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 			return nil
 		}
 	}
-	v.say(v.p, "checking that the tests detect "+s.Others()+" (about "+left.Round(time.Second).String()+")")
+	v.say(v.p, "checking that the tests detect "+s.Others()+" (about "+left.Round(time.Second).String()+" of test time)")
 	for all := s.Alterations(); len(all) > 0 && left > 0; all = s.Alterations() {
 		of := len(s.Altered) + len(all)
 		all = all[:min(len(all), v.Replay.AtOnce())]
