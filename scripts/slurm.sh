@@ -96,9 +96,11 @@ disconnect() {
   ip link delete abl-slurm
 }
 
+# start_node starts a node's daemon and notes its pid. The daemon's own pid file is empty for a moment.
 start_node() {
   mkdir -p "$dir/spool-$1"
   setsid nsenter --net="/run/netns/abl-$1" slurmd -D -N "$1" </dev/null >>"$dir/slurmd-$1.out" 2>&1 &
+  echo $! >"$dir/$1.pid"
 }
 
 # await TEXT COMMAND...: waits until the command succeeds, at most 30 seconds.
@@ -121,7 +123,7 @@ ready() {
 # lose kills the daemon of a node and all that its jobs started, as a power cut does.
 lose() {
   local all pid parent
-  all=("$(cat "$dir/slurmd-$1.pid")")
+  all=("$(cat "$dir/$1.pid")")
   for pid in $(pgrep . || true); do
     if tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "SLURMD_NODENAME=$1"; then
       all+=("$pid")
@@ -144,11 +146,11 @@ case $command in
     for name in node1 node2; do await "$name" ready "$name"; done
     ;;
   start) [ -n "$node" ] || usage; start_node "$node"; await "$node" ready "$node" ;;
-  kill) [ -n "$node" ] || usage; kill -KILL "$(cat "$dir/slurmd-$node.pid")" ;;
+  kill) [ -n "$node" ] || usage; kill -KILL "$(cat "$dir/$node.pid")" ;;
   lose) [ -n "$node" ] || usage; lose "$node" ;;
   down)
     scancel --user=root 2>/dev/null || true
-    for name in node1 node2; do if [ -s "$dir/slurmd-$name.pid" ]; then lose "$name"; fi; done
+    for name in node1 node2; do if [ -s "$dir/$name.pid" ]; then lose "$name"; fi; done
     for file in slurmctld munged; do
       if [ -s "$dir/$file.pid" ]; then kill "$(cat "$dir/$file.pid")" 2>/dev/null || true; fi
     done

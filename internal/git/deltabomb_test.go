@@ -114,28 +114,28 @@ func TestOriginOfDeltaBombs(t *testing.T) {
 			return []packed{declares(blob, file, 1500*mib)}
 		}, damaged},
 		{"a large result", "HEAD:lib/a.js", func(file string) []packed {
-			return []packed{declares(blob, one, mib), copies(ofs, file, one, mib, 600*mib)}
+			return []packed{declares(blob, one, mib), copies(ofs, file, one, mib, 264*mib)}
 		}, damaged},
 		{"a large result in the middle", "HEAD:lib/a.js", func(file string) []packed {
-			return []packed{declares(blob, one, mib), copies(ofs, two, one, mib, 480*mib), copies(ofs, file, two, 480*mib, 1000)}
+			return []packed{declares(blob, one, mib), copies(ofs, two, one, mib, 264*mib), copies(ofs, file, two, 264*mib, 1000)}
 		}, damaged},
 		{"a large result in the middle, by name", "HEAD:lib/a.js", func(file string) []packed {
-			return []packed{declares(blob, one, mib), copies(ref, two, one, mib, 480*mib), copies(ref, file, two, 480*mib, 1000)}
+			return []packed{declares(blob, one, mib), copies(ref, two, one, mib, 264*mib), copies(ref, file, two, 264*mib, 1000)}
 		}, damaged},
 		{"a result of some MiB", "HEAD:lib/a.js", func(file string) []packed {
-			return []packed{declares(blob, one, mib), copies(ofs, two, one, mib, 480*mib), copies(ofs, file, two, 480*mib, 2*mib)}
+			return []packed{declares(blob, one, mib), copies(ofs, two, one, mib, 264*mib), copies(ofs, file, two, 264*mib, 2*mib)}
 		}, damaged},
 		{"a large base", "HEAD:lib/a.js", func(file string) []packed {
-			return []packed{declares(blob, one, 480*mib), copies(ofs, file, one, 480*mib, 1000)}
+			return []packed{declares(blob, one, 264*mib), copies(ofs, file, one, 264*mib, 1000)}
 		}, damaged},
 		{"a base that is not as large as the delta says", "HEAD:lib/a.js", func(file string) []packed {
-			return []packed{declares(blob, one, 480*mib), copies(ofs, file, one, 1000, 1000)}
+			return []packed{declares(blob, one, 264*mib), copies(ofs, file, one, 1000, 1000)}
 		}, damaged},
 		{"a tree of a large base", "HEAD^{tree}", func(file string) []packed {
-			return []packed{declares(plumbing.TreeObject, one, 480*mib), copies(ofs, file, one, 480*mib, 1000)}
-		}, `: the base of a delta in "objects/pack/PACK" has 503316480 bytes, want at most 268435456: git repack -adf`},
+			return []packed{declares(plumbing.TreeObject, one, 264*mib), copies(ofs, file, one, 264*mib, 1000)}
+		}, `: the base of a delta in "objects/pack/PACK" has 276824064 bytes, want at most 268435456: git repack -adf`},
 		{"long instructions", "HEAD:lib/a.js", func(file string) []packed {
-			o := declares(ofs, file, 480*mib)
+			o := declares(ofs, file, 264*mib)
 			o.base = one
 			return []packed{declares(blob, one, mib), o}
 		}, damaged},
