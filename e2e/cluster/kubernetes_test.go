@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"abl/internal/testing/lab"
 )
@@ -73,15 +74,17 @@ func (c *control) submit() string {
 // pod waits until a job has made n pods, and returns the name of the newest when a node has it.
 func (c *control) pod(job string, n int) string {
 	c.t.Helper()
-	label := "job-name=" + job
-	run(c.t, "", "kubectl", "wait", "--for=create", "pod", "-l", label, "--timeout=60s")
 	var names []string
-	for len(names) < n {
-		run(c.t, "", "kubectl", "wait", "--for=jsonpath={.spec.nodeName}", "pod", "-l", label, "--timeout=120s")
-		names = strings.Fields(run(c.t, "", "kubectl", "get", "pods", "-l", label,
+	for end := time.Now().Add(2 * time.Minute); len(names) < n; { // kubectl wait does not wait for a label's first pod
+		if time.Now().After(end) {
+			c.t.Fatalf("pods of %s: got %q in 2 minutes, want %d", job, names, n)
+		}
+		names = strings.Fields(run(c.t, "", "kubectl", "get", "pods", "-l", "job-name="+job,
 			"--sort-by=.metadata.creationTimestamp", "-o", "jsonpath={.items[*].metadata.name}"))
 	}
-	return names[len(names)-1]
+	newest := names[len(names)-1]
+	run(c.t, "", "kubectl", "wait", "--for=jsonpath={.spec.nodeName}", "pod/"+newest, "--timeout=120s")
+	return newest
 }
 
 // ends reports that the containers of a pod ended, abl with this exit code.
