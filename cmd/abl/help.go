@@ -7,12 +7,13 @@ func topics() []cli.Topic {
 	return []cli.Topic{{Name: "environment", Usage: "the environment variables that abl reads", Text: environmentText}}
 }
 
-const environmentText = `Every setting has a variable: ABL_ and its name in upper case, with _ for each dot.
-ABL_LOOP_CALL_TIMEOUT=10m sets loop.call_timeout. A variable that is empty is not set.
-abl reads these variables from .env first, and the environment overrides .env. abl
-config shows each value and where it comes from.
+const environmentText = `Each setting has a variable: ABL_ and its name in upper case, with _ for each dot.
+ABL_LOOP_CALL_TIMEOUT=10m sets loop.call_timeout. Empty variables are ignored. version and
+keys with a name of yours, such as agents.NAME.login, have no variable. Variables in the
+environment override those in .env. abl config prints each value and its source.
 
-Keys and addresses of model providers, from .env first and then from the environment:
+Keys and addresses of model providers. For a role, those in .env override those in the
+environment. For abl check, abl spec draft and abl code-commit it is the reverse.
 
   GEMINI_API_KEY            GOOGLE_GEMINI_BASE_URL       gemini
   ANTHROPIC_API_KEY         ANTHROPIC_BASE_URL           claude
@@ -20,13 +21,19 @@ Keys and addresses of model providers, from .env first and then from the environ
   COPILOT_PROVIDER_API_KEY  COPILOT_PROVIDER_BASE_URL    copilot
   ANTHROPIC_AUTH_TOKEN      ANTHROPIC_BASE_URL           claude, a gateway
   CLAUDE_CODE_OAUTH_TOKEN                                claude, a plan
-  AWS_BEARER_TOKEN_BEDROCK  ANTHROPIC_BEDROCK_MANTLE_BASE_URL, or AWS_REGION
+  AWS_BEARER_TOKEN_BEDROCK  AWS_REGION                   claude, Amazon Bedrock
   ANTHROPIC_FOUNDRY_API_KEY ANTHROPIC_FOUNDRY_BASE_URL   claude, Azure
   AZURE_OPENAI_API_KEY      AZURE_OPENAI_BASE_URL        codex, Azure
 
+Other variables of logins (docs/providers.md):
+
+  ANTHROPIC_BEDROCK_MANTLE_BASE_URL    another address of Amazon Bedrock
+  COPILOT_PROVIDER_BEARER_TOKEN        copilot: a token instead of the key
+  COPILOT_PROVIDER_TYPE                copilot: openai, azure or anthropic
+
 Variables of single flags:
 
-  ABL_CA_CERT               --ca-cert: a CA to trust while images are built
+  ABL_CA_CERT               --ca-cert: a file with CA certificates to trust
   ABL_OFFLINE               --offline: build no image that needs a network
   ABL_IMAGES                an archive of abl images save: abl loads it when an image is missing
   ABL_TRUST                 --trust: accept the repository's settings for one run
@@ -49,11 +56,12 @@ The terminal and CI:
   TERM                      empty or dumb: plain lines, no status line
   GITHUB_ACTIONS            set: fold the lines of each call
   GITHUB_STEP_SUMMARY       a file to which abl phase and abl run append their report
-  BROWSER                   what abl report --open starts
+  BROWSER                   the browser that abl report --open starts
 
 Other:
 
-  XDG_STATE_HOME            where abl trust records what you accepted
+  XDG_STATE_HOME            abl/ in this folder records trusted settings and used images
+                            (default: ~/.local/state)
   ABL_DEBUG                 1: print the stack of an internal error
 `
 

@@ -14,7 +14,7 @@ const notForUsers = " ABL_APP_URL ABL_EFFORT ABL_EXCHANGE ABL_MODEL HOME TF_BUIL
 
 // abl help environment names every variable that the programs read.
 func TestEnvironmentTopicIsComplete(t *testing.T) {
-	read := regexp.MustCompile(`(?:Getenv|LookupEnv|[eE]nv)\("([A-Za-z_]+)"\)|Env: +"([A-Z_]+)"|(?:KeyVar|BaseVar): +"([A-Z_]+)"|Var += "([A-Z_]+)"`)
+	read := regexp.MustCompile(`(?:Getenv|LookupEnv|[eE]nv)\("([A-Za-z_]+)"\)|Env: +"([A-Z_]+)"|(?:KeyVar|BaseVar|RegionVar): +"([A-Z_]+)"|Var += "([A-Z_]+)"`)
 	for _, dir := range []string{"cmd", "images", "internal", "orchestrator", "roles"} {
 		err := filepath.WalkDir("../../"+dir, func(path string, d os.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "internal/testing") {
