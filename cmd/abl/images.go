@@ -61,7 +61,7 @@ func imagesCommand() cli.Command {
 				Usage:  "build an agent's newest version and test it on the demo with a mock model server",
 			},
 			{
-				Name: "prune", Usage: "delete images that no project on this machine used for 30 days", Run: onEngine(pruneImages),
+				Name: "prune", Usage: "delete images of other abl versions that no project on this machine used for 30 days", Run: onEngine(pruneImages),
 			},
 			{
 				Name:   "remove",

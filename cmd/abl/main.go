@@ -37,8 +37,8 @@ func app() cli.App {
 		Built:   built,
 		Usage:   "turn written specs into verified software",
 		Long: `abl runs phases. You write specs: contracts of the form ACTION → EXPECTED RESULT, one
-file per phase. An agent builds what they say. Another agent, which never sees the
-code, tests the running system against them.`,
+file per phase. An agent, the Builder, writes the code. Another agent, the Verifier, never
+sees the code and tests the running system against the contracts.`,
 		Flags: []cli.Flag{
 			{
 				Name:  "project",

@@ -34,8 +34,8 @@ type Topic struct {
 const (
 	Starting = "Getting started"
 	Running  = "Running"
-	Looking  = "Looking"
-	Upkeep   = "Upkeep"
+	Looking  = "Inspecting"
+	Upkeep   = "Maintenance"
 )
 
 // groups returns the groups in the order of help.

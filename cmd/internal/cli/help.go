@@ -43,10 +43,10 @@ func help(c *Command, name string) string {
 	section(b, "Exit codes", 3, codeRows(c.Codes))
 	section(b, "Help topics", 26, c.topics)
 	if len(c.topics) > 0 {
-		fmt.Fprintf(b, "\n%s help TOPIC shows one of them.\n", name)
+		fmt.Fprintf(b, "\n%s help TOPIC shows a topic.\n", name)
 	}
 	if len(c.Subs) > 0 {
-		fmt.Fprintf(b, "\n%s COMMAND --help shows what a command takes.\n", name)
+		fmt.Fprintf(b, "\n%s COMMAND --help shows the arguments and flags of a command.\n", name)
 	}
 	return b.String()
 }
@@ -72,10 +72,10 @@ func (app *App) topics() []Topic {
 	section(b, "Exit codes", 3, codeRows(codes))
 	text := strings.TrimPrefix(b.String(), "\n")
 	if app.Root == nil {
-		text += "\n" + folded(`After any exit code except 0, 1 and 2, run the same command again: it resumes where it
-stopped, and never pays for a finished call again. Commands with other meanings list
-them in their own help. docs/exit-codes.md lists what is saved and what to do for each
-code.`)
+		text += "\n" + folded(`After a failed run, fix the cause and run the same command again: it resumes where it
+stopped, and never pays for a finished call again. After 3 and 4, change a spec, a setting
+or a prompt first, or add --again. Commands with other meanings list them in their own
+help. docs/exit-codes.md lists what to do for each code.`)
 	}
 	return append(slices.Clip(app.Topics), Topic{Name: "exit-codes", Usage: "what the exit codes mean", Text: text})
 }

@@ -191,7 +191,7 @@ func EnvironmentFlags() []Flag {
 // ImageFlags returns the flags of commands that may build an image.
 func ImageFlags() []Flag {
 	return []Flag{
-		{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust this CA while images are built"},
+		{Name: "ca-cert", Value: "FILE", Env: "ABL_CA_CERT", Usage: "trust the CA certificates in FILE (docs/proxies.md)"},
 		{Name: "offline", Env: "ABL_OFFLINE", Usage: "never use the network to build an image; a missing image is an error"},
 	}
 }
