@@ -71,7 +71,7 @@ func TestBudgetsEndCalls(t *testing.T) {
 	}
 
 	r := phase(6, "ABL_BUDGET_CALL_TOKENS=500")
-	wants(t, "the error", r.Stderr, "the budget is reached", "of 500", "raise the cap")
+	wants(t, "the error", r.Stderr, "the budget is reached", "of 500", "raise the limit")
 	rows := ledgerRows(p)
 	if len(rows) != 1 || rows[0]["source"] != "gateway" || rows[0]["outcome"] != "budget" || rows[0]["total"] == "" {
 		t.Errorf("ledger: got %v, want one row of the gateway with the outcome budget", rows)

@@ -152,7 +152,7 @@ func rules() []rule {
 		{func(err error) bool { return unavailable(err).NeedsUser }, Away, "solve it with the provider, or choose another agent (docs/agents.md); everything is saved, and the same command resumes"},
 		{func(err error) bool { return unavailable(err).Route }, Away, "check whether this machine reaches the provider: HTTPS_PROXY and NO_PROXY or network.proxy, and network.ca_cert (docs/proxies.md; abl doctor shows the proxy in use); then run the same command again"},
 		is(Away, "everything is saved; run the same command later to resume", call.ErrUnavailable),
-		is(Budget, "raise the cap in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000", call.ErrBudget),
+		is(Budget, "raise the limit in .abl/config.yaml (budget, limits.requests) and run the same command again, or add --budget-usd +5 or --budget-tokens +500000", call.ErrBudget),
 		is(Boundary, "the call is saved, also in tokens.csv; abl doctor --boundary runs the checks again", call.ErrUnproven),
 		is(Environment, "run the same command again: abl makes the container again", sandbox.ErrKilled),
 		is(Person, "", roles.ErrSource),

@@ -122,8 +122,8 @@ func TestGatewayGetsRemainingLimits(t *testing.T) {
 
 func TestBudgetFlags(t *testing.T) {
 	p := newPerson(t)
-	if code, _, voice := p.call("", "x", "--budget-usd", "+5"); code != 2 || !strings.Contains(voice, "--budget-usd +5: there is no such cap") {
-		t.Errorf("--budget-usd +5: got exit code %d with %s, want 2 and %q", code, voice, "there is no such cap")
+	if code, _, voice := p.call("", "x", "--budget-usd", "+5"); code != 2 || !strings.Contains(voice, "--budget-usd +5: there is no such limit") {
+		t.Errorf("--budget-usd +5: got exit code %d with %s, want 2 and %q", code, voice, "there is no such limit")
 	}
 	if code, _, voice := p.call("", "x", "--budget-usd", "5", "--agent", "gemini", "--model", "gemini-of-nobody"); code != 2 || !strings.Contains(voice, "the model gemini-of-nobody has no price") {
 		t.Errorf("unknown model: got exit code %d with %s, want 2 and %q", code, voice, "has no price")

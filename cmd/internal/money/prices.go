@@ -176,8 +176,8 @@ func raise(in *cli.Input, conf *config.Config) error {
 		}
 		inTokens, inDollars := conf.Budget.Raise(tokens, usd)
 		if flag == "budget-usd" && !inDollars || flag == "budget-tokens" && !inTokens {
-			return cli.WithHint(fmt.Sprintf("--%s %s caps the phase", flag, text), "--%s +%s: there is no such cap to raise",
-				flag, text)
+			return cli.WithHint(fmt.Sprintf("--%s %s sets the limit of the phase", flag, text),
+				"--%s +%s: there is no such limit to raise", flag, text)
 		}
 	}
 	return nil
