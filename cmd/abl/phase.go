@@ -45,7 +45,8 @@ func (o *runOptions) flags() []cli.Flag {
 		project.RemoteFlag(),
 		{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
 		{Name: "again", To: &o.again,
-			Usage: "open a new round of a stuck or unverified phase; run the tests of a passed one again on the current source"},
+			Usage: "begin a new round of iterations of a stuck or unverified phase; " +
+				"run the tests of a passed one again on the current source"},
 	})
 }
 

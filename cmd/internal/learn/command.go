@@ -40,9 +40,9 @@ func command(open opener) cli.Command {
 		Long: `In each cycle an agent writes a program and abl starts it. Then the agent writes a
 review, lessons, mistakes and a better prompt, which the next cycle uses.
 
-solutions/NAME keeps them for later tasks with that name: memory.txt, mistakes.txt,
-prompts.md, cycle-N/, and code/ with the last program that ran. The same command resumes
-an interrupted session.
+solutions/NAME keeps them for later sessions with the same NAME, which is the beginning of
+TASK: memory.txt, mistakes.txt, prompts.md, cycle-N/, and code/ with the last program that
+ran. The same command resumes an interrupted session.
 
 Agents and programs run in containers that see only the cycle's folder. Without TASK on a
 terminal, or with --repl, agent-learner asks for tasks.`,

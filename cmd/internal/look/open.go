@@ -32,8 +32,8 @@ func OpenCommand() cli.Command {
 		Usage: "run the app that a phase built, until Ctrl-C",
 		Long: `Starts the app from a temporary copy of phase N's source, with its services, and makes
 it available at 127.0.0.1. It can reach no more than in a phase, and Ctrl-C ends it and
-deletes its data. Without N, abl takes the last phase before the first that has not
-passed.
+deletes its data. Without N, abl starts the app of the last phase before
+the first one that has not passed.
 
 With --diff it starts nothing: it prints the phase's changes to the source as a unified
 diff for git apply.`,

@@ -47,7 +47,7 @@ func (r *Run) needsBaseline() bool {
 	return r.Conf.Adopt.Baseline != "off" && !r.In.Bool("no-baseline") && r.unbuilt()
 }
 
-// Baseline starts the app of an adopted repository as the user committed it. ok is false if there is no
+// Baseline starts the app of the user's repository as the user committed it. ok is false if there is no
 // such app or abl has already built something.
 func Baseline(ctx context.Context, s *project.Project, out state.Sink) (ok bool, err error) {
 	f, err := s.State()

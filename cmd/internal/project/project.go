@@ -147,7 +147,7 @@ func Flags() []cli.Flag {
 		{Name: "max-iterations", Value: "N",
 			Usage: "maximum of iterations per round (default: loop.max_verifier_iterations)"},
 		{Name: "quiet", Short: "q", Usage: "print errors only; the exit code is the verdict"},
-		{Name: "no-baseline", Usage: "skip the start of your committed app before the first call of an adopted repository"},
+		{Name: "no-baseline", Usage: "do not start your committed app before the first call (adopt.baseline: off)"},
 		{Name: "take-mine", Usage: "commit your changes to the source, and continue from there"},
 	}, money.Flags(), cli.EnvironmentFlags())
 }

@@ -34,9 +34,9 @@ func DoctorCommand() cli.Command {
 		Long: `Checks everything that a phase needs, and changes nothing. Outside a project it checks
 only the machine.
 
-doctor starts each service of the app whose image exists, and stops it again. It also
-starts the app of an adopted repository as you committed it, until abl has built
-something there.
+doctor starts each service of the app whose image exists, and stops it again. If the
+project works on your repository and abl has built nothing yet, doctor also starts the
+app as you committed it.
 
 With --boundary it proves that the engine isolates containers from this machine, and
 that a container of each role can see and reach only what it should. It also shows the
@@ -234,7 +234,7 @@ func checkEnv(ctx context.Context, p state.Project) finding {
 	return good(".env", text)
 }
 
-// checkBaseline starts the app of an adopted repository as the user committed it. The first phase does
+// checkBaseline starts the app of the user's repository as the user committed it. The first phase does
 // the same before its first call.
 func checkBaseline(ctx context.Context, s *project.Project) []finding {
 	last, notes := "", ""
