@@ -148,7 +148,7 @@ type Call struct {
 	Model    string    `json:"model"`
 	Session  string    `json:"session,omitempty"`
 	Image    string    `json:"image"`
-	Class    string    `json:"class"`            // how it ended (docs/architecture.md)
+	Class    string    `json:"class"`            // how it ended (docs/faults.md)
 	Finish   string    `json:"finish,omitempty"` // finish reason of the last response, in the provider's term
 	Reason   string    `json:"reason,omitempty"`
 	Exit     int       `json:"exit"`

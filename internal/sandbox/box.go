@@ -10,7 +10,7 @@ import (
 )
 
 // Box is the specification of a container. The engine adapter adds the hardening profile
-// (docs/architecture.md).
+// (docs/security.md).
 type Box struct {
 	Name   string            // unique on the engine: creating a second one fails, like taking a mutex
 	Image  string            // reference or id of an image on the engine

@@ -74,7 +74,7 @@ type Phase struct {
 	Attempt   int    `json:"attempt"`         // of the current call, from 1
 	Tries     int    `json:"tries,omitempty"` // failed attempts at the current call, in a row
 	Asked     bool   `json:"asked,omitempty"` // abl called the role again for missing output
-	Class     string `json:"class,omitempty"` // how the last call ended (docs/architecture.md)
+	Class     string `json:"class,omitempty"` // how the last call ended (docs/faults.md)
 	// Back is when to call again, according to the provider's last response.
 	Back time.Time `json:"back,omitzero"`
 	// NeedsPerson is set if the last call failed for a reason that the user must remove.

@@ -16,7 +16,7 @@ import (
 )
 
 // Profile is a protocol: which files a run reads, how it names the files that it writes, and how
-// often it tries. docs/code-commit.md describes both protocols.
+// often it tries. docs/code-commit.md describes the protocol v2.
 type Profile struct {
 	Name     string
 	Query    string // paths in the project
