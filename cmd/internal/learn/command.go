@@ -45,7 +45,7 @@ TASK: memory.txt, mistakes.txt, prompts.md, cycle-N/, and code/ with the last pr
 ran. The same command resumes an interrupted session.
 
 Agents and programs run in containers that see only the cycle's folder. Without TASK on a
-terminal, or with --repl, agent-learner asks for tasks.`,
+terminal, or with --repl, it asks for tasks.`,
 		Examples: "abl learn \"a web server that tells the time\" --agent gemini\nabl learn --repl",
 		Flags: slices.Concat([]cli.Flag{
 			{
@@ -96,7 +96,7 @@ func run(ctx context.Context, in *cli.Input, open opener) error {
 		return w.repl(ctx, in.Args)
 	}
 	if len(in.Args) == 0 {
-		return cli.WithHint("agent-learner \"a web server that tells the time\", or --repl for the interactive mode",
+		return cli.WithHint("add a task, such as \"a web server that tells the time\", or --repl for the interactive mode",
 			"a task is missing")
 	}
 	s, err := w.learn(ctx, in.Args[0])

@@ -134,11 +134,11 @@ func rule(dir, name string, specs []spec.Spec) (ruling, error) {
 func (r ruling) print(w io.Writer) {
 	fmt.Fprintf(w, "%s: %s", r.File, r.Kind)
 	if r.Kind == failedspecs.Pass {
-		why := "it is empty"
+		why := "the file is empty"
 		if r.Absent {
-			why = "it does not exist"
+			why = "the file does not exist"
 		}
-		fmt.Fprintf(w, " from the file (%s)\nA phase also needs evidence from replays to pass: abl report shows it.", why)
+		fmt.Fprintf(w, " (%s)\nA phase also needs evidence from replays to pass: abl report shows it.", why)
 	}
 	fmt.Fprintln(w)
 	for _, e := range r.Entries {
