@@ -295,13 +295,13 @@ func failedSection(in PromptInput) string {
 	if len(in.Failed) == 0 {
 		return ""
 	}
-	lead := "## Failed specs\n\nThe running system was seen to break these contracts. Fix them first.\n\n"
+	lead := "## Failed specs\n\nThe running system broke these contracts. Fix them first.\n\n"
 	if in.Stalled != "" {
 		lead += wording.OneLine(in.Stalled) + "\n\n"
 	}
 	if in.Role.App {
 		lead = "## Failed specs of the verification before this one\n\nThe system has changed since: " +
-			"test again what holds.\n\n"
+			"test again which contracts hold.\n\n"
 	}
 	return lead + failedspecs.RenderFor(in.Failed, in.Nonce)
 }
@@ -349,7 +349,7 @@ func missingSection(in PromptInput) string {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("## You are asked again\n\nThe previous attempt ended without these requirements:\n\n")
+	b.WriteString("## You are asked again\n\nThe previous attempt did not meet these requirements:\n\n")
 	for _, m := range in.Missing {
 		fmt.Fprintf(&b, "- %s\n", wording.OneLine(m))
 	}

@@ -179,7 +179,7 @@ func TestFailedSpecs(t *testing.T) {
 	inOrder(t, build(t, in), "Fix them first.\n\nThe source is the same.\n\nThe lines between", shown)
 	in = input(t, roles.Verifier, 2, 2)
 	in.Failed = []failedspecs.Entry{entry}
-	inOrder(t, build(t, in), "## Failed specs of the verification before this one", "test again what holds", shown)
+	inOrder(t, build(t, in), "## Failed specs of the verification before this one", "test again which contracts hold", shown)
 }
 
 func TestBuildErrors(t *testing.T) {
