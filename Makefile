@@ -115,12 +115,12 @@ test: $(if $(filter off,$(ABL_TEST_ENGINE)),build,ready)
 test-without:
 	@TMPDIR=$(ABL_TEST_MEMORY) go test -short -p 4 -vet=off -timeout 20m $(WITHOUT)
 
-## test-all: run every test, and print time and containers of each suite
+## test-all: run the slow tests, too, and print time and containers of each suite
 .PHONY: test-all
 test-all: images check
 	@GOTEST='go test -count=1 -parallel 3 -vet=off -timeout 60m' scripts/suites.sh $(WITH_ENGINE) -- $(WITHOUT)
 
-## test-fast: run the tests that need no engine, in a minute
+## test-fast: run the fast tests that need no engine, in a minute
 .PHONY: test-fast
 test-fast: build check
 	@TMPDIR=$(ABL_TEST_MEMORY) ABL_TEST_ENGINE=off go test -short -p 4 -vet=off -timeout 20m ./...
