@@ -81,6 +81,7 @@ func codes() []exit.Entry {
 		exit.Usage:      "wrong usage or settings; no agent was called",
 		exit.Stuck:      "no cycle wrote a program that runs",
 		exit.Unverified: "",
+		exit.Person:     "you must decide: a file of the session is damaged or from a newer abl",
 	})
 }
 

@@ -36,11 +36,12 @@ the exception: it changes app.kind in an existing config.yaml.
 
 In a repository it finds settings in the files: kind, start command, port,
 dependencies, toolchain, commands of the Builder, services. A comment names the file of
-each value. If no file has a value, or files disagree, it stays a comment, and abl asks
-for it on a terminal. It runs nothing from the repository.
+each value. If no file has a value, or files disagree, abl asks for the value on a
+terminal. Without an answer, the setting stays a comment. abl init runs nothing from the
+repository.
 
 In a git repository with a commit, the Builder works on a clone: your files, branches
-and hooks are left alone, and abl publish creates a branch with what was built
+and hooks are left alone, and abl publish creates a branch with the result
 (docs/git.md). Elsewhere the source begins in an empty directory.`,
 		Examples: "abl init\nabl init --stack python\nabl init --stack go --kind command\n" +
 			"abl init --dir services/api\nabl init --src app\nabl init --skill",
