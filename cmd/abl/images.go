@@ -61,7 +61,9 @@ func imagesCommand() cli.Command {
 				Usage:  "build an agent's newest version and test it on the demo with a mock model server",
 			},
 			{
-				Name: "prune", Usage: "delete images of other abl versions that no project on this machine used for 30 days", Run: onEngine(pruneImages),
+				Name:  "prune",
+				Run:   onEngine(pruneImages),
+				Usage: "delete images of other abl versions that no project on this machine used for 30 days",
 			},
 			{
 				Name:   "remove",
