@@ -30,7 +30,7 @@ func cleanCommand() cli.Command {
 	var o cleanOptions
 	return cli.Command{
 		Name:  "clean",
-		Group: cli.Upkeep,
+		Group: cli.Maintenance,
 		Usage: "remove this project's containers, volumes and networks",
 		Long: `Removes this project's containers, volumes and networks from the engine: those with its
 label and a name that begins with abl- and its id. Also removes those of solutions/ in the

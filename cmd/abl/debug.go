@@ -17,7 +17,7 @@ func debugCommand() cli.Command {
 	var name string
 	return cli.Command{
 		Name:  "debug",
-		Group: cli.Upkeep,
+		Group: cli.Maintenance,
 		Usage: "show how abl reads a file",
 		Subs: []cli.Command{{
 			Name:  "usage",

@@ -23,7 +23,7 @@ import (
 func imagesCommand() cli.Command {
 	return cli.Command{
 		Name:  "images",
-		Group: cli.Upkeep,
+		Group: cli.Maintenance,
 		Usage: "build, list, update or delete abl's images",
 		Subs: []cli.Command{
 			{

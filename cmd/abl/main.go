@@ -64,7 +64,7 @@ sees the code and tests the running system against the contracts.`,
 func versionCommand() cli.Command {
 	return cli.Command{
 		Name:  "version",
-		Group: cli.Upkeep,
+		Group: cli.Maintenance,
 		Usage: "print abl's version",
 		Flags: []cli.Flag{cli.JSONFlag()},
 		Run: func(_ context.Context, in *cli.Input) error {

@@ -16,7 +16,7 @@ func trustCommand() cli.Command {
 	var revoke bool
 	return cli.Command{
 		Name:  "trust",
-		Group: cli.Upkeep,
+		Group: cli.Maintenance,
 		Usage: "accept settings of the repository that act on this machine",
 		Long: `Some settings run a command on this machine, open a repository outside the project, or
 decide who gets a key. If git tracks the file of such a setting, or another user of this

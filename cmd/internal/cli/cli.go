@@ -32,20 +32,20 @@ type Topic struct {
 
 // Groups of commands.
 const (
-	Starting = "Getting started"
-	Running  = "Running"
-	Looking  = "Inspecting"
-	Upkeep   = "Maintenance"
+	Starting    = "Getting started"
+	Running     = "Running"
+	Inspecting  = "Inspecting"
+	Maintenance = "Maintenance"
 )
 
 // groups returns the groups in the order of help.
-func groups() []string { return []string{"", Starting, Running, Looking, Upkeep} }
+func groups() []string { return []string{"", Starting, Running, Inspecting, Maintenance} }
 
 // Command is one command, or a group of them.
 type Command struct {
 	Name    string
 	Aliases []string
-	Group   string // Starting, Running, Looking or Upkeep
+	Group   string // Starting, Running, Inspecting or Maintenance
 	Usage   string // one line, lower case
 	// Args are the arguments as help shows them: "N", "[ROLE]" if optional, "[AGENT...]" for any number.
 	Args     string

@@ -105,7 +105,7 @@ func Completion(name string) Command {
 	scripts := map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript}
 	return Command{
 		Name:   "completion",
-		Group:  Upkeep,
+		Group:  Maintenance,
 		Usage:  "print the completion script of a shell",
 		Args:   "bash|zsh|fish",
 		Values: []string{"bash", "zsh", "fish"},

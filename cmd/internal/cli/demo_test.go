@@ -59,7 +59,7 @@ func demo() cli.App {
 		Topics: []cli.Topic{{Name: "environment", Usage: "variables that abl reads", Text: "Variables:\n\n  ABL_AGENT    the agent"}},
 		Habits: map[string]string{"lint": "abl images build", "clean N": "abl phase N", "-v": "--version"},
 		Commands: []cli.Command{
-			{Name: "clean", Group: cli.Upkeep, Usage: "remove what runs left on the engine", Run: say("clean")},
+			{Name: "clean", Group: cli.Maintenance, Usage: "remove what runs left on the engine", Run: say("clean")},
 			{
 				Name: "phase", Aliases: []string{"p"}, Group: cli.Running, Usage: "take one phase to its verdict", Args: "N",
 				Long: "The Builder and the Verifier are called in turn, at most five times, until\nthe phase passes.\n\n.abl/ keeps → what they said:\n  C:\\ one line\n  .two",
@@ -72,13 +72,13 @@ func demo() cli.App {
 				Run:      tell,
 			},
 			{
-				Name: "images", Group: cli.Upkeep, Usage: "build or carry the images",
+				Name: "images", Group: cli.Maintenance, Usage: "build or carry the images",
 				Subs: []cli.Command{
 					{Name: "build", Usage: "build what is missing", Run: say("images build")},
 					{Name: "save", Usage: "write them to a file", Args: "FILE", Flags: []cli.Flag{{Name: "force", Usage: "replace the file"}}, Run: say("images save")},
 				},
 			},
-			{Name: "logs", Group: cli.Looking, Usage: "show what a role printed", Args: "[ROLE]", Values: []string{"builder", "verifier", "app"}, Flags: []cli.Flag{{Name: "follow", Short: "f", Usage: "go on as it grows"}}, Run: say("logs")},
+			{Name: "logs", Group: cli.Inspecting, Usage: "show what a role printed", Args: "[ROLE]", Values: []string{"builder", "verifier", "app"}, Flags: []cli.Flag{{Name: "follow", Short: "f", Usage: "go on as it grows"}}, Run: say("logs")},
 			{Name: "init", Group: cli.Starting, Usage: "write a project", Run: say("init")},
 			cli.Manual(), cli.Completion("abl"),
 		},

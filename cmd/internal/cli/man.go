@@ -12,7 +12,7 @@ import (
 func Manual() Command {
 	return Command{
 		Name:     "man",
-		Group:    Upkeep,
+		Group:    Maintenance,
 		Usage:    "print the manual page",
 		Long:     "The page has every command that help shows, for man and mandoc to render.",
 		Examples: "abl man | man -l -\nabl man > ~/.local/share/man/man1/abl.1",

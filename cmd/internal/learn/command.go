@@ -146,7 +146,7 @@ type sessionReport struct {
 func cleanCommand() cli.Command {
 	return cli.Command{
 		Name:  "clean",
-		Group: cli.Upkeep,
+		Group: cli.Maintenance,
 		Usage: "remove the containers and networks of sessions",
 		Long: `Removes the containers, volumes and networks of the projects in solutions/ from the
 engine, except those of a project that a run works on. It never touches programs and
@@ -213,7 +213,7 @@ func cleanOne(ctx context.Context, here string, h learner.Home, eng environment.
 func debugCommand() cli.Command {
 	return cli.Command{
 		Name:  "debug",
-		Group: cli.Upkeep,
+		Group: cli.Maintenance,
 		Usage: "show how the learner parses files",
 		Subs: []cli.Command{{
 			Name:   "parse",

@@ -26,7 +26,7 @@ import (
 func CheckCommand() cli.Command {
 	return cli.Command{
 		Name:  "check",
-		Group: cli.Looking,
+		Group: cli.Inspecting,
 		Usage: "have a model compare the specs and the source",
 		Long: `Sends the project's description, its specs and its source to a model. The model writes
 a report in five sections: contradictions in the specs, differences between source and

@@ -28,7 +28,7 @@ func CostsCommand() cli.Command {
 	}
 	return cli.Command{
 		Name:  "costs",
-		Group: cli.Looking,
+		Group: cli.Inspecting,
 		Usage: "add up the tokens and dollars of every call",
 		Long: `Adds up .abl/logs/tokens.csv, in tokens and at list prices (docs/costs.md). A question
 mark means that a call did not report the number, or has no price. A missing number is

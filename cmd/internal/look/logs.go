@@ -26,7 +26,7 @@ func LogsCommand() cli.Command {
 	var l logs
 	return cli.Command{
 		Name:   "logs",
-		Group:  cli.Looking,
+		Group:  cli.Inspecting,
 		Args:   "[builder|verifier|app|CALL]",
 		Values: []string{"builder", "verifier", "app"},
 		Open:   true,

@@ -27,7 +27,7 @@ func OpenCommand() cli.Command {
 	var o openOptions
 	return cli.Command{
 		Name:  "open",
-		Group: cli.Looking,
+		Group: cli.Inspecting,
 		Args:  "[N]",
 		Usage: "run the app that a phase built, until Ctrl-C",
 		Long: `Starts the app from a temporary copy of phase N's source, with its services, and makes

@@ -25,7 +25,7 @@ func ReportCommand() cli.Command {
 	var o reportOptions
 	return cli.Command{
 		Name:  "report",
-		Group: cli.Looking,
+		Group: cli.Inspecting,
 		Args:  "[N] [FILE]",
 		Usage: "show the evidence for each verdict",
 		Long: `Shows the audit record of phase N: verdict, contracts, results of abl's replays, the

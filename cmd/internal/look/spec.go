@@ -29,7 +29,7 @@ func SpecCommand() cli.Command {
 	var strict, explain bool
 	return cli.Command{
 		Name:  "spec",
-		Group: cli.Looking,
+		Group: cli.Inspecting,
 		Usage: "check the specs, and show the result of each contract",
 		Subs: []cli.Command{
 			{

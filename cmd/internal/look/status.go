@@ -76,7 +76,7 @@ func StatusCommand() cli.Command {
 	var watch bool
 	return cli.Command{
 		Name:  "status",
-		Group: cli.Looking,
+		Group: cli.Inspecting,
 		Usage: "show the status of every phase",
 		Long: `Shows each phase with the tokens and dollars of the calls that ended, the current work,
 and the next command. A question mark marks an unknown number. A phase that was stopped

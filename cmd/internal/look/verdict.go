@@ -33,7 +33,7 @@ type ruling struct {
 func VerdictCommand() cli.Command {
 	return cli.Command{
 		Name:  "verdict",
-		Group: cli.Looking,
+		Group: cli.Inspecting,
 		Args:  "FILE|DIR",
 		Usage: "show how abl reads a failed_specs.md",
 		Long: `Reads a failed_specs.md as a phase does: the file itself, or the one in a Verifier's

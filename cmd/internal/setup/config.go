@@ -22,7 +22,7 @@ import (
 func ConfigCommand() cli.Command {
 	return cli.Command{
 		Name:  "config",
-		Group: cli.Looking,
+		Group: cli.Inspecting,
 		Args:  "[KEY]",
 		Usage: "print the settings, or change one",
 		Long: `Prints every setting with its value and where the value comes from. With KEY, prints the
