@@ -44,13 +44,15 @@ func refusedName(name string, link bool) string {
 	return ""
 }
 
-// Refused returns why a path of a commit must not be written to a work tree, "" if it may.
+// Refused returns why a path of a commit must not be written to a work tree, "" if it may. link is
+// set if the path is a symbolic link.
 func Refused(path string, link bool) string {
+	last := path[strings.LastIndexByte(path, '/')+1:]
 	for step := range strings.SplitSeq(path, "/") {
 		if step == "" || step == "." || step == ".." {
 			return fmt.Sprintf("%q is not a name", step)
 		}
-		if why := refusedName(step, link && strings.HasSuffix(path, step)); why != "" {
+		if why := refusedName(step, link && step == last); why != "" {
 			return why
 		}
 	}
@@ -58,7 +60,7 @@ func Refused(path string, link bool) string {
 }
 
 // ordinary reports quickly that git accepts a name. Names that git may reject begin with a dot, a
-// tilde or a letter of git~1 or mailmap, or contain a backslash or non-ASCII characters.
+// tilde, or the first letter of git~1 or mailmap, or contain a backslash or non-ASCII characters.
 func ordinary(name string) bool {
 	hides := func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf }
 	return strings.IndexByte(".~gGmM", name[0]) < 0 && !strings.ContainsFunc(name, hides)

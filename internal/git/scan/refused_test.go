@@ -44,6 +44,17 @@ func TestRefusedLinks(t *testing.T) {
 	}
 }
 
+// Git rejects these names only for links, not for the directories above them.
+func TestRefusedChecksOnlyTheLastElementForLinks(t *testing.T) {
+	for path, want := range map[string]bool{
+		".gitmodules/x.gitmodules": false, "a/.gitmodules": true, ".mailmap/.mailmap": true, "a/.git/b": true,
+	} {
+		if why := Refused(path, true); (why != "") != want {
+			t.Errorf("Refused(%q, true): got %q, want a reason: %t", path, why, want)
+		}
+	}
+}
+
 func TestIsModules(t *testing.T) {
 	for name, want := range map[string]bool{".gitattributes": false, "other": false, "~1": false, "gi~2": false, "gi7~1": false, ".gitmodules": true, "gi7eba~1": true, "GI7~1000": true, "~1234567": true, "gi": false} {
 		if isModules(name) != want {
