@@ -158,6 +158,13 @@ func TestTreeIsBounded(t *testing.T) {
 	if got := tree.Text("large.js"); got != "" {
 		t.Errorf("text of a file of %d bytes: got %d bytes, want none", maxFile+1, len(got))
 	}
+	source := files(map[string]string{"large.mjs": strings.Repeat("x", maxSource+1)})
+	if got := source.text("large.mjs", maxSource); got != "" {
+		t.Errorf("source of %d bytes: got %d bytes, want none", maxSource+1, len(got))
+	}
+	if got := source.Text("large.mjs"); len(got) != maxSource+1 {
+		t.Errorf("text of a file that is too large as a source: got %d bytes, want %d", len(got), maxSource+1)
+	}
 	total := 0
 	for name := range texts {
 		total += len(tree.Text(name))

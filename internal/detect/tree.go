@@ -58,6 +58,7 @@ func (t *Tree) Has(name string) bool { return t.paths[path.Clean(name)] }
 // Text returns the content of a file, or "" if it does not exist, is too large, or cannot be read.
 func (t *Tree) Text(name string) string { return t.text(name, maxFile) }
 
+// text is Text with another size limit. It caches no failure: a later call may have a higher limit.
 func (t *Tree) text(name string, max int64) string {
 	name = path.Clean(name)
 	text, known := t.cache[name]
@@ -65,12 +66,12 @@ func (t *Tree) text(name string, max int64) string {
 		return text
 	}
 	data, err := t.read(name, min(max, t.left))
-	if err == nil {
-		t.left -= int64(len(data))
-		text = wording.Unix(string(data))
+	if err != nil {
+		return ""
 	}
-	t.cache[name] = text
-	return text
+	t.left -= int64(len(data))
+	t.cache[name] = wording.Unix(string(data))
+	return t.cache[name]
 }
 
 // Below returns the paths below dir, "" for the root, that keep accepts, all if it is nil.
