@@ -78,7 +78,8 @@ func readable(name string) bool {
 		return false
 	}
 	if strings.Contains(name, "/testdata/") {
-		return strings.Contains(name, "/testdata/script/") || fits(path.Ext(name), ".go .sh .mjs")
+		return strings.Contains(name, "/testdata/script/") || strings.Contains(name, "/testdata/engine/") ||
+			fits(path.Ext(name), ".go .sh .mjs")
 	}
 	return fits(path.Dir(name), ".abl-template/... prompts") ||
 		slices.ContainsFunc(prose, func(end string) bool { return strings.HasSuffix(name, end) })
