@@ -74,7 +74,7 @@ func (l *Loop) outdate(p *state.Phase, tree string) {
 	}
 }
 
-// recheckable returns true if the tests with which a stale phase passed can be replayed. It sets
+// recheckable reports whether the tests with which a stale phase passed can be replayed. It sets
 // their commit in p.
 func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
 	if p.Status != state.Stale {

@@ -261,7 +261,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// judgedFor returns true if a judgement ended the iteration. It did not if the Verifier is called
+// judgedFor reports whether a judgement ended the iteration. It did not if the Verifier is called
 // again.
 func judgedFor(was, now state.Phase) bool {
 	return now.Iteration != was.Iteration || now.Status != state.Verifying

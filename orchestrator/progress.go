@@ -72,7 +72,7 @@ func compare(before []Attempt, a Attempt) Standstill {
 	return s
 }
 
-// Ends returns true if the phase should end. limit is loop.no_progress, 0 for no limit.
+// Ends reports whether the phase should end. limit is loop.no_progress, 0 for no limit.
 func (s Standstill) Ends(limit int) bool { return limit > 0 && s.Times >= limit }
 
 // ForBuilder returns the message for the Builder, "" without one. The message is sent once, when a
@@ -169,7 +169,7 @@ func (l *Loop) standstill(p *state.Phase, f Finding) (s Standstill, tree string,
 	return s, tree, nil
 }
 
-// sameAnswer returns true if the Verifier has left the same gaps as often as the settings allow. It
+// sameAnswer reports whether the Verifier has left the same gaps as often as the settings allow. It
 // counts them in p.
 func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 	was := p.Repeated

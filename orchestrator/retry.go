@@ -33,7 +33,7 @@ func afterTransient(p state.Phase, role, why string, class outcome.Outcome, w Re
 	return p, err
 }
 
-// fallsBack returns true if another model may succeed where this one failed.
+// fallsBack reports whether another model may succeed where this one failed.
 func fallsBack(c outcome.Outcome) bool { return c == outcome.Quota || c == outcome.Unavailable }
 
 // with returns a copy of m in which key has the value n. 0 deletes the key.

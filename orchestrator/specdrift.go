@@ -52,7 +52,7 @@ func edited(phase, running int, unread string) Edited {
 	}}
 }
 
-// restartRound returns true if the user changed the spec between two runs: then a new round begins
+// restartRound reports whether the user changed the spec between two runs: then a new round begins
 // on the new text. A call that has begun is completed first, because it is paid for.
 func (l *Loop) restartRound(p *state.Phase, step Step) (bool, error) {
 	role, is := map[Step]roles.Role{Build: roles.Builder, Verify: roles.Verifier}[step]

@@ -76,7 +76,7 @@ func Decide(e Evidence) Finding {
 	return Finding{Verdict: Pass, Notes: notes}
 }
 
-// lostItsApp returns true if the call had no app to test, or not the intended one. Its entries are
+// lostItsApp reports whether the call had no app to test, or not the intended one. Its entries are
 // ignored, and it is repeated.
 func lostItsApp(c outcome.Outcome) bool {
 	return c == outcome.EngineGone || c == outcome.AppGone || c == outcome.Unproven

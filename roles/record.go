@@ -147,7 +147,7 @@ func (r Record) Write(name string, v any) error {
 	return nil
 }
 
-// Started returns true if the call's container was started, or is about to be.
+// Started reports whether the call's container was started, or is about to be.
 func (r Record) Started() bool {
 	_, err := os.Lstat(filepath.Join(r.Dir, "started"))
 	return err == nil

@@ -82,7 +82,7 @@ func HolderEnded(ctx context.Context, engine Engine, holder string, err error) e
 	return fmt.Errorf("%w: %s (%v)", ErrKilled, holder, err) //nolint:errorlint // callers must not find err in it
 }
 
-// Gone returns true if a container does not exist or does not run.
+// Gone reports whether a container does not exist or does not run.
 func Gone(ctx context.Context, engine Engine, name string) bool {
 	st, err := engine.Status(ctx, name)
 	return errors.Is(err, ErrNotFound) || err == nil && st.State != Running

@@ -192,7 +192,7 @@ func rules(patterns string) *ignore.Rules {
 	return ignore.Exclude([]byte(strings.ToLower(patterns)))
 }
 
-// hit returns true if rules match a path or a folder above it. git checks folders first, too.
+// hit reports whether rules match a path or a folder above it. git checks folders first, too.
 func hit(rules *ignore.Rules, path string) bool {
 	for i := range len(path) {
 		if path[i] == '/' && rules.Ignored(path[:i], true) {

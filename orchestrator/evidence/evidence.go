@@ -113,7 +113,7 @@ func (c Claims) of(id string) (n int) {
 // Limit returns the time limit of a replay against a null app, from the time of the real one.
 func Limit(real time.Duration) time.Duration { return max(2*real, minLimit) }
 
-// Again returns true if a suite must be replayed once more against the real app, because a result
+// Again reports whether a suite must be replayed once more against the real app, because a result
 // is not conclusive. A regression is repeated once, a contradiction to the Verifier up to MaxRuns.
 func Again(claims Claims, s Suite) bool {
 	most := MaxRuns
@@ -228,10 +228,10 @@ func (s Suite) vocabulary() vocabulary {
 	return w
 }
 
-// passes returns true if the test of a contract is ok in this replay.
+// passes reports whether the test of a contract is ok in this replay.
 func (t try) passes(id string) bool { return t.run != nil && t.run.Gone == "" && t.run.TAP.Passes(id) }
 
-// right returns true if the response of this replay is what the contract says, so its test may be ok.
+// right reports whether the response of this replay is what the contract says, so its test may be ok.
 func (t try) right(c Contract) bool {
 	return c.Claim != nil && c.Claim.Misses(witness.Exchange{Status: t.status}) == ""
 }

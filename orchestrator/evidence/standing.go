@@ -27,7 +27,7 @@ const (
 	Untried       = "untried"        // some replays are missing
 )
 
-// Proven returns true if a contract counts towards a pass.
+// Proven reports whether a contract counts towards a pass.
 func Proven(f audit.Finding) bool {
 	return f.Is == Verified || (f.Is == Weak || f.Is == NotRead) && f.Allowed
 }

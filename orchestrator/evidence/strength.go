@@ -120,7 +120,7 @@ func (s *Suite) Alterations() (all []Alteration) {
 	return all
 }
 
-// fitsInto returns true if the replays so far show that the tests of a contract and of those that a
+// fitsInto reports whether the replays so far show that the tests of a contract and of those that a
 // further replay alters ignore each other's alterations. A contract of whose responses an earlier
 // replay altered none needs its own replay.
 func fitsInto(a Alteration, made []Alteration, id string, what witness.Alteration) bool {
@@ -199,12 +199,12 @@ func (s Suite) fitting(c Contract) (n int) {
 	return n
 }
 
-// triedAlone returns true if there was a replay that only altered this contract's responses.
+// triedAlone reports whether there was a replay that only altered this contract's responses.
 func triedAlone(made []Alteration, id string, what witness.Alteration) bool {
 	return slices.ContainsFunc(made, func(a Alteration) bool { return len(a.Of) == 1 && a.Of[id] == what })
 }
 
-// noticed returns true if the test of a contract detects an alteration of its own responses: it is
+// noticed reports whether the test of a contract detects an alteration of its own responses: it is
 // not ok in a replay with the alteration, and ignores everything else that the replay alters.
 func (s Suite) noticed(c Contract, what witness.Alteration) bool {
 	for _, a := range s.Altered {
@@ -219,7 +219,7 @@ func (s Suite) noticed(c Contract, what witness.Alteration) bool {
 	return false
 }
 
-// ignores returns true if the test of a contract was ok in a replay that altered another contract's
+// ignores reports whether the test of a contract was ok in a replay that altered another contract's
 // responses but not its own. If there was no such replay with this alteration, one with the other
 // alteration counts.
 func ignores(made []Alteration, id, other string, what witness.Alteration) (is bool) {
@@ -240,7 +240,7 @@ func ignores(made []Alteration, id, other string, what witness.Alteration) (is b
 	return is && !failed
 }
 
-// detects returns true if the test of a contract detects each alteration of its responses.
+// detects reports whether the test of a contract detects each alteration of its responses.
 func (s Suite) detects(c Contract) bool {
 	kinds := s.kinds(c)
 	return len(kinds) > 0 && s.unnoticed(c) == "" &&
@@ -262,7 +262,7 @@ func (s Suite) watched() bool {
 	return slices.ContainsFunc(s.Real, func(r Run) bool { return r.Watched })
 }
 
-// mayBeWeak returns true if the test of a contract may be weak: the user allows it, or there is no
+// mayBeWeak reports whether the test of a contract may be weak: the user allows it, or there is no
 // witness. A contract of a program may be fulfilled by a silent or by a failing program, but not by
 // both.
 func (s Suite) mayBeWeak(c Contract) bool {

@@ -13,7 +13,7 @@ import (
 	"abl/internal/wording"
 )
 
-// asked returns true if the app got a request or, in another protocol, sent a response. It returns
+// asked reports whether the app got a request or, in another protocol, sent a response. It returns
 // true without a witness.
 func (r Run) asked() bool {
 	return !r.Watched || slices.ContainsFunc(r.Record, func(x witness.Exchange) bool {
@@ -21,7 +21,7 @@ func (r Run) asked() bool {
 	})
 }
 
-// echoed returns true if a test line that is ok was sent by the app itself.
+// echoed reports whether a test line that is ok was sent by the app itself.
 func (s Suite) echoed(c Contract) bool {
 	return slices.ContainsFunc(s.Real, func(r Run) bool {
 		return slices.ContainsFunc(r.TAP.Of(c.ID).Points, func(p tap.Point) bool {
@@ -36,7 +36,7 @@ var noHTTP = regexp.MustCompile(`(?s)^(?:[\x15\x16]\x03|\x00..\x04.\x00{4})`)
 // toNoHTTP matches the first bytes of a request in TLS or HTTP/2.
 var toNoHTTP = regexp.MustCompile(`^(?:\x16\x03|PRI \* HTTP/2)`)
 
-// unreadable returns true if the app never answered in HTTP/1: it answered encrypted requests, or
+// unreadable reports whether the app never answered in HTTP/1: it answered encrypted requests, or
 // sent data first to tests that sent no HTTP. A non-HTTP response to other bytes proves nothing:
 // some servers send one, and an app may try to avoid being read.
 func (r Run) unreadable() bool {

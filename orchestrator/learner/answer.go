@@ -67,7 +67,7 @@ func wordsOf(text string) []string {
 	})
 }
 
-// isPlaceholder returns true if a text only repeats the requested form, such as <insight>.
+// isPlaceholder reports whether a text only repeats the requested form, such as <insight>.
 func isPlaceholder(text string) bool {
 	return strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">") && !strings.Contains(text[1:], "<")
 }
@@ -150,7 +150,7 @@ var (
 		"unsafe insecure vulnerable bad poor fails failing broken wrong never can't cannot not no none without")
 )
 
-// fine returns true if a text has no finding: it is praise without a restriction, or says that there
+// fine reports whether a text has no finding: it is praise without a restriction, or says that there
 // is nothing to report. For tests "none" is a finding.
 func fine(c string, text string) bool {
 	words := wordsOf(text)
@@ -164,7 +164,7 @@ func fine(c string, text string) bool {
 	return only(nothing, wordsOf(text[:end])) && praises(wordsOf(text[end:]))
 }
 
-// praises returns true if words are empty or praise without a restriction.
+// praises reports whether words are empty or praise without a restriction.
 func praises(words []string) bool {
 	if len(words) == 0 || slices.Contains(applause, strings.Join(words, " ")) {
 		return true
@@ -175,7 +175,7 @@ func praises(words []string) bool {
 	return slices.Contains(good, words[0]) && !slices.ContainsFunc(words, func(w string) bool { return slices.Contains(but, w) })
 }
 
-// only returns true if all words are in a list.
+// only reports whether all words are in a list.
 func only(of, words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(of, w) })
 }
@@ -287,7 +287,7 @@ var (
 		"noted learned in this the cycle to report avoid any there significant specific new at all be of")
 )
 
-// isEmpty returns true if a lesson has no content: it is a single word, repeats the requested form,
+// isEmpty reports whether a lesson has no content: it is a single word, repeats the requested form,
 // says that there is nothing to report, or is empty praise.
 func isEmpty(label, text string) bool {
 	words := wordsOf(text)

@@ -198,7 +198,7 @@ func (p Page) Hashes() (all []fact) {
 	return append(all, fact{"this page", "by abl " + p.Abl})
 }
 
-// Proven returns true if every container of every iteration was checked, without a failed check.
+// Proven reports whether every container of every iteration was checked, without a failed check.
 func (p Page) Proven() bool {
 	none := true
 	for _, r := range p.Judged() {

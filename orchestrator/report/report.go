@@ -154,7 +154,7 @@ func mark(c audit.Contract, r audit.Record) string {
 	return audit.Unknown
 }
 
-// skippedChecks returns true if a contract's test was ok and abl skipped further checks because the
+// skippedChecks reports whether a contract's test was ok and abl skipped further checks because the
 // iteration failed elsewhere.
 func skippedChecks(c audit.Contract, r audit.Record) bool {
 	return (c.Is == okSoFar || c.Is == "untried") && r.Verdict == audit.Fail // older records have the second
@@ -366,7 +366,7 @@ func evidenceOf(r audit.Record) string {
 	return text
 }
 
-// isAltered returns true if responses of the app were altered in a replay, in which good tests are
+// isAltered reports whether responses of the app were altered in a replay, in which good tests are
 // not ok.
 func isAltered(run audit.Replay) bool { return strings.HasPrefix(run.Name, "altered-") }
 

@@ -118,7 +118,7 @@ func (s *Boxes) HolderEnded(ctx context.Context, place string, err error) error 
 	return sandbox.HolderEnded(ctx, s.Engine, s.HolderName(place), err)
 }
 
-// Gone returns true if a container does not exist or does not run.
+// Gone reports whether a container does not exist or does not run.
 func (s *Boxes) Gone(ctx context.Context, name string) bool { return sandbox.Gone(ctx, s.Engine, name) }
 
 // Worker describes a container for an agent, an app, tests or a build.

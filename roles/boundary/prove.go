@@ -264,7 +264,7 @@ func (p Launcher) takeProbeSpec() (spec helper.ProbeSpec, err error) {
 	return spec, err
 }
 
-// killed returns true if the container was ended by a signal or for its memory. A Go program that
+// killed reports whether the container was ended by a signal or for its memory. A Go program that
 // is process 1 ends with exit code 2 if SIGTERM arrives before it has a handler.
 func (p Launcher) killed(ctx context.Context) bool {
 	const early, signalled = 2, 128

@@ -224,7 +224,7 @@ func (r *Runner) stop(ctx context.Context, j Job) error {
 	return nil
 }
 
-// flooded returns true if a call printed more than its limit.
+// flooded reports whether a call printed more than its limit.
 func (r *Runner) flooded(printed int64) bool { return r.Output > 0 && printed > r.Output }
 
 // running returns false if the container has ended: a limit that passes afterwards does not count.
@@ -280,7 +280,7 @@ const (
 // which abl or the machine was suspended does not count.
 const minChecks = 3
 
-// expired returns true if the call has been idle for longer than the limit. seen is the number of
+// expired reports whether the call has been idle for longer than the limit. seen is the number of
 // bytes of output and of signs so far. Values that cannot be measured are ignored.
 func (q *idleTimer) expired(seen int64) bool {
 	now := time.Now()

@@ -75,7 +75,7 @@ func pathLabel(path string) string {
 	return host + ":" + path
 }
 
-// lost returns true if the state file in a label is on this machine and has another id or is gone.
+// lost reports whether the state file in a label is on this machine and has another id or is gone.
 // It returns false if the project's directory is missing: it may have been moved, or its disk may
 // not be mounted.
 func lost(label, id string) bool {
