@@ -32,7 +32,7 @@ func standings(kinds ...string) (f evidence.Finding) {
 	return f
 }
 
-// A failure counts whoever found it, a pass needs a replay, and everything else is unknown.
+// Failures count from any source, a pass needs a replay, and all other results are unknown.
 func TestRecordOf(t *testing.T) {
 	second := []failedspecs.Entry{{Spec: "GET /2 → 200", Input: "GET /2", Observed: "500", Contract: "P1.C2"}}
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func TestRecordOf(t *testing.T) {
 	}{
 		{"a-proven-pass", Finding{Verdict: Pass, Evidence: standings(evidence.Verified, evidence.Weak)}, evidence.Finding{}, "pass by replay, pass by replay"},
 		{"a-weak-test-that-does-not-count", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, "too weak")}, evidence.Finding{}, "pass by replay, unknown"},
-		{"a-pass-that-nobody-replayed", Finding{Verdict: Pass}, evidence.Finding{}, "pass by verifier, pass by verifier"},
+		{"a-pass-without-a-replay", Finding{Verdict: Pass}, evidence.Finding{}, "pass by verifier, pass by verifier"},
 		{"every-way-to-be-open", Finding{Verdict: Unknown, Evidence: standings(evidence.Disputed, evidence.Vacuous, evidence.Missing, evidence.Untried)}, evidence.Finding{}, "unknown (in: out), unknown, unknown, unknown"},
 		{"proven-but-for-one", Finding{Verdict: Unknown, Evidence: standings(evidence.Verified, evidence.Vacuous)}, evidence.Finding{}, "pass by replay, unknown"},
 		{"nothing-to-go-by", Finding{Verdict: Unknown}, evidence.Finding{}, "unknown, unknown"},

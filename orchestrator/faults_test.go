@@ -10,8 +10,8 @@ import (
 	"abl/internal/outcome"
 )
 
-// A fault of the machine proves nothing: the replay is repeated at most twice, and then its contracts
-// are untried.
+// After a fault of the machine the replay is repeated, at most twice. Then its contracts are
+// untried.
 func TestFaultsDecideNothing(t *testing.T) {
 	const fault = "fault: a container was ended from outside"
 	no, yes := suite(1, "--"), suite(1, "++")

@@ -76,7 +76,7 @@ func TestHostileFailedSpecs(t *testing.T) {
 	}
 }
 
-// A failed_specs.md that is too large is no verdict, and the Verifier gets the reason.
+// A failed_specs.md that is too large is not a verdict, and the Verifier gets the reason.
 func TestLargeFailedSpecs(t *testing.T) {
 	large := strings.Repeat("SPEC: a → b\nINPUT: c\nOBSERVED: d\n", failedspecs.MaxBytes/20)
 	w := newWorld(t, map[string]play{
@@ -92,7 +92,7 @@ func TestLargeFailedSpecs(t *testing.T) {
 	}
 }
 
-// Secrets and control characters in a Verifier's files are in none of abl's files.
+// abl copies no secrets or control characters from a Verifier's files into its own.
 func TestFindingsAreSafe(t *testing.T) {
 	const key, evil = "sesame-open-4711", "\x1b]0;t\a\u009b2J\u202e\U000e0041\u200b"
 	cut := "" // in the middle of the key, wherever that is

@@ -20,7 +20,7 @@ func walk(t *testing.T, max int, words string) string {
 	return walkFrom(t, state.Phase{Status: state.Ready}, max, words)
 }
 
-// walkFrom is walk for a phase that rests elsewhere.
+// walkFrom is walk for a phase with another status.
 func walkFrom(t *testing.T, p state.Phase, max int, words string) string {
 	t.Helper()
 	var out strings.Builder
@@ -188,7 +188,7 @@ verified: judge pass → passed i2 step-2.1
 	}
 }
 
-// A stale phase is looked at before it is built again, and that look is no iteration.
+// A stale phase is replayed before it is built again. The replay does not count as an iteration.
 func TestWalkOfAStalePhase(t *testing.T) {
 	stale := state.Phase{Status: state.Stale, Round: 1, Iteration: 2, Step: 2, Attempt: 1}
 	for _, c := range []struct{ name, words, want string }{

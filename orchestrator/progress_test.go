@@ -28,12 +28,12 @@ func attempt(step int, tree string, fails ...string) Attempt {
 func open(step int, built bool) Attempt { return Attempt{Step: step, Verdict: Unknown, Built: built} }
 
 func TestStandstill(t *testing.T) {
-	alone := attempt(2, "a", "P1.C1=404")
-	alone.Built = false
+	unbuilt := attempt(2, "a", "P1.C1=404")
+	unbuilt.Built = false
 	for _, c := range []struct {
 		name     string
 		round    []Attempt
-		person   string // "" is progress
+		forUser  string // "" is progress
 		inPrompt bool   // to the Builder
 	}{
 		{"nothing-yet", nil, "", false},
@@ -64,12 +64,12 @@ func TestStandstill(t *testing.T) {
 		{"moved-at-last", []Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "b", "P1.C1=404"), attempt(3, "c", "P1.C1=500")}, "", false},
 		{"no-verdict-in-between", []Attempt{attempt(1, "a", "P1.C1=404"), open(2, true), attempt(3, "b", "P1.C1=404")},
 			"no progress in step-3: the same contract fails with the same observations as in step-1 (P1.C1)", true},
-		{"a-Verifier-alone-tells-nothing", []Attempt{attempt(1, "a", "P1.C1=404"), alone}, "", false},
+		{"a-second-call-of-the-Verifier-does-not-count", []Attempt{attempt(1, "a", "P1.C1=404"), unbuilt}, "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := StandstillOf(c.round)
-			if got := s.ForUser(); got != c.person {
-				t.Errorf("got %q, want %q", got, c.person)
+			if got := s.ForUser(); got != c.forUser {
+				t.Errorf("got %q, want %q", got, c.forUser)
 			}
 			if got := s.ForBuilder(); (got != "") != c.inPrompt {
 				t.Errorf("got %q for the Builder, want a text: %t", got, c.inPrompt)

@@ -47,7 +47,7 @@ func TestRetryDecisions(t *testing.T) {
 			{outcome.Quota, 20 * time.Hour, false, "the provider is unavailable: why; another wait of 20h0m0s does not fit, after 1s (loop.outage_budget is 1h0m0s); come back after 2026-03-02 08:00:00 UTC"},
 		}},
 		{"no budget", 0, 1, []end{{outcome.Unavailable, 0, false, "the provider is unavailable: why; come back after 2026-03-01 12:00:02 UTC"}}},
-		{"nobody pays", time.Hour, 1, []end{{outcome.Quota, 0, true, "the provider requires a payment or a change of the account: why"}}},
+		{"payment required", time.Hour, 1, []end{{outcome.Quota, 0, true, "the provider requires a payment or a change of the account: why"}}},
 		{"the engine", 0, 1, []end{{outcome.EngineGone, 0, false, "engine not reachable: why; come back after 2026-03-01 12:00:02 UTC"}}},
 		{"a chain is gone through before abl waits, and begins again", time.Hour, 3, []end{
 			{outcome.Quota, 0, false, "waits 0s, 1s used, model 1"},

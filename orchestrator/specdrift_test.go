@@ -116,8 +116,8 @@ func TestSpecEditedWhileNoAblRuns(t *testing.T) {
 	}
 }
 
-// The user changed the spec after abl was killed during the Verifier's call. The result of the call is
-// no pass on the new text.
+// The user changed the spec after abl was killed during the Verifier's call. The result of the call
+// is not a pass on the new text.
 func TestSpecEditedAfterAKill(t *testing.T) {
 	now, changed := specs(t, ""), specs(t, "- more → done\n")
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good, "p1-build-2.1": good, "p1-verify-2.1": good})
@@ -146,7 +146,7 @@ func effectOf(t *testing.T, key string) int {
 	return at
 }
 
-// caller is a Caller made of a function that never comes to an end.
+// caller is a Caller made of a function, whose calls never end.
 type caller func(call.Job) error
 
 func (c caller) Run(_ context.Context, j call.Job) (roles.Outcome, error) {

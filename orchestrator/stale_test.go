@@ -46,8 +46,8 @@ func TestStalePhaseIsReplayed(t *testing.T) {
 		{"it is broken", sound(map[string][]string{"phase2/passed": {suite(2, "+-")}}), "building round 2 iteration 1 step-3: fail by 500, empty, no app, phase1/passed, phase2/passed, phase2/passed; P2.C2 500; "},
 		{"an earlier one is broken", sound(map[string][]string{"phase1/passed": {suite(1, "-+")}}), "building round 2 iteration 1 step-3: fail by phase1/passed, phase1/passed; P1.C1 500; "},
 		{"the app does not start", sound(map[string][]string{"phase1/passed": {"app: exit code 1"}}), "building round 2 iteration 1 step-3: fail by phase1/passed;  exit code 1; "},
-		{"it proves nothing with the app away", sound(map[string][]string{"no app": {suite(2, "++")}}), "verifying round 2 iteration 1 step-3: unverified by 500, empty, no app, phase1/passed, phase2/passed; P2.C1 is vacuous: its test is ok without the app (does it send requests to $ABL_APP_URL?) (the contract: GET /2/1 → 200)"},
-		{"nobody shows a contract of the earlier one", sound(map[string][]string{"phase1/passed": {suite(1, "+.")}}), "verifying round 2 iteration 1 step-3: unverified by 500, empty, no app, phase1/passed, phase2/passed; phase1/passed: P1.C2 is missing: no test line names it (the contract: GET /1/2 → 404)"},
+		{"a test that is ok without the app", sound(map[string][]string{"no app": {suite(2, "++")}}), "verifying round 2 iteration 1 step-3: unverified by 500, empty, no app, phase1/passed, phase2/passed; P2.C1 is vacuous: its test is ok without the app (does it send requests to $ABL_APP_URL?) (the contract: GET /2/1 → 200)"},
+		{"an earlier contract without a result", sound(map[string][]string{"phase1/passed": {suite(1, "+.")}}), "verifying round 2 iteration 1 step-3: unverified by 500, empty, no app, phase1/passed, phase2/passed; phase1/passed: P1.C2 is missing: no test line names it (the contract: GET /1/2 → 404)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, nil)

@@ -89,8 +89,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// The last iteration may have come to no verdict: then the entries are those of
-// the failed one before it, with abl's notes.
+// If the last iteration has no verdict, the entries are those of the last failed one, with abl's
+// notes.
 func TestExplainWithoutVerdictAtTheEnd(t *testing.T) {
 	a := attempt(1, "a", "P2.C1=404")
 	a.Failed[0].Note = "not reproduced"

@@ -14,7 +14,7 @@ import (
 	"abl/roles"
 )
 
-// What each sweep finds is kept with its call and notes, once a commit.
+// The findings of each sweep are stored with its call and reported once per commit.
 func TestFindingsAreKeptAndReported(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
 	w.finds = state.Found{
@@ -54,7 +54,7 @@ func TestFindingsAreKeptAndReported(t *testing.T) {
 	}
 }
 
-// A call that no commit follows is swept all the same.
+// abl also sweeps after a call without a commit.
 func TestSweepWithoutACommit(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": {class: outcome.Interrupted}, "p1-build-1.2": good, "p1-verify-1.1": good})
 	if err := w.after(t.Context()); err != nil || strings.Join(w.sweeps, " ") != "src" {
@@ -68,7 +68,8 @@ func TestSweepWithoutACommit(t *testing.T) {
 	}
 }
 
-// Only what a call of the Builder left in the source is recorded: the next call may begin on it.
+// Files in the source after a stopped call are recorded only for the Builder, because the next call
+// may start with them.
 func TestLeftFilesAreTheBuilders(t *testing.T) {
 	for _, c := range []struct {
 		name, stopped string // the call that is stopped

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lines are what a tail hands out of data that grows piece by piece.
+// lines returns the lines that a Tail reads from data that grows piece by piece.
 func lines(t *testing.T, data []byte, pieces []int) []string {
 	t.Helper()
 	var out []string
@@ -39,7 +39,7 @@ func lines(t *testing.T, data []byte, pieces []int) []string {
 	return out
 }
 
-// However an output grows, its lines are the same.
+// The pieces in which an output grows make no difference to its lines.
 func FuzzTail(f *testing.F) {
 	f.Add([]byte("a\nbc\n\nd"), []byte{1, 2})
 	f.Add([]byte("\n\n"), []byte{0, 1})
@@ -82,7 +82,7 @@ func TestLongLinesAreCut(t *testing.T) {
 	}
 }
 
-// An output without end is read in turns, and no further than its limit.
+// An endless output is read in parts, up to its limit.
 func TestTailGoesInTurns(t *testing.T) {
 	tl := &Tail{In: endless{}, To: func([]byte, bool) {}}
 	if all, err := tl.Pump(); all || err != nil || tl.Read != turn {
@@ -94,7 +94,7 @@ func TestTailGoesInTurns(t *testing.T) {
 	}
 }
 
-// endless is an output without end.
+// endless is an endless output.
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) { return len(b), nil }
@@ -128,7 +128,8 @@ func TestOpenOutput(t *testing.T) {
 	}
 }
 
-// An output is followed from before it is there to its last line, which needs no end.
+// A follower waits for an output that does not exist yet, and reads it to its last line, which may
+// lack a newline.
 func TestLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stdout")
 	grows := []string{"", "a\nb", "c\n\n", "d"}

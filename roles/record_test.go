@@ -9,7 +9,7 @@ import (
 	"abl/internal/testing/rolestest"
 )
 
-// A link in a record, as a repository may bring one, is replaced and never written through.
+// abl replaces a link in a record, which a repository may contain, and never writes through it.
 func TestRecordsFollowNoLink(t *testing.T) {
 	rec, outside := Record{Dir: t.TempDir()}, filepath.Join(t.TempDir(), "outside")
 	rolestest.Must(t, os.WriteFile(outside, []byte("kept"), 0o600))
@@ -38,8 +38,7 @@ func TestRecordKeep(t *testing.T) {
 	rolestest.Spotless(t, rec.Dir)
 }
 
-// Names that agents chose come back from a record as they are, and stand in it
-// as plain text.
+// A record contains the names that agents chose as plain text and returns them unchanged.
 func TestRecordsAreSafeToLookAt(t *testing.T) {
 	rec := Record{Dir: t.TempDir()}
 	want := Intent{Key: "k", Reports: map[string]int64{"a" + rolestest.Evil + "\u200d.md": 1}}

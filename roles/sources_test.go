@@ -92,7 +92,7 @@ func fifo(t *testing.T, path string) {
 	}
 }
 
-// Places outside the project, and the project itself, are no sources.
+// A source must not be the project itself or outside of it.
 func TestSourcesElsewhere(t *testing.T) {
 	p, _ := shown(t, Builder)
 	for _, path := range []string{"/", "/etc", p.Root, filepath.Dir(p.Root), p.Root + "/.abl", p.Root + "2"} {
@@ -125,7 +125,7 @@ func TestSourcesOverlap(t *testing.T) {
 	}
 }
 
-// What root has bound over a place is another place under its name.
+// A directory that root has bind-mounted over a source is not the source.
 func TestSourcesBound(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("only root can bind a directory over another")

@@ -24,8 +24,8 @@ const acpRecords = `{"type":"init","session":"s-1"}
 {"type":"message","text":"Done."}
 `
 
-// abl-acp uses an agent by the Agent Client Protocol. It grants every permission, sets the model
-// and the effort if the agent offers them, and prints records.
+// abl-acp runs an agent through the Agent Client Protocol. It grants every permission, sets the
+// model and the effort if the agent offers them, and prints records.
 func TestACP(t *testing.T) {
 	script, err := filepath.Abs("testdata/acp-agent.sh")
 	if err != nil {
@@ -65,7 +65,7 @@ func TestACP(t *testing.T) {
 	}
 }
 
-// abl-acp that is stopped stops its agent, and prints no result.
+// If abl-acp is stopped, it stops its agent and prints no result.
 func TestACPStopped(t *testing.T) {
 	script, err := filepath.Abs("testdata/acp-agent.sh")
 	if err != nil {

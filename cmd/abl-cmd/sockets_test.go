@@ -61,7 +61,8 @@ func fetch(t *testing.T, url string) string {
 	return fmt.Sprintf("%d %s", resp.StatusCode, body)
 }
 
-// What goes to the app passes two holders, which share a folder with sockets, and is recorded.
+// Requests to the app pass through two holders, which share a folder with sockets, and are
+// recorded.
 func TestSockets(t *testing.T) {
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "hello ", r.URL.Path) }))
 	shared, record := t.TempDir(), filepath.Join(t.TempDir(), "record")

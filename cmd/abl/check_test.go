@@ -39,14 +39,14 @@ func TestCodeCommit(t *testing.T) {
 				".gitignore": "/agent-config\n", "agent-config/query.txt": "Say bye twice.\n", "agent-config/codeRollup.txt": "hi\n", "a.txt": "hi\n",
 				"build.sh": "#!/bin/sh\n[ $(grep -c bye a.txt) = 2 ]\n",
 			})
-			var out, voice bytes.Buffer
-			code := cli.Main(t.Context(), app(), []string{"-C", root, "commit", "--model", of.Model, "--json"}, strings.NewReader(""), &out, &voice)
+			var out, stderr bytes.Buffer
+			code := cli.Main(t.Context(), app(), []string{"-C", root, "commit", "--model", of.Model, "--json"}, strings.NewReader(""), &out, &stderr)
 			var res struct {
 				Outcome  string
 				Attempts []struct{ Outcome string }
 			}
 			if err := json.Unmarshal(out.Bytes(), &res); err != nil || code != 0 || res.Outcome != "passed" || len(res.Attempts) != 2 || res.Attempts[0].Outcome != "red" {
-				t.Errorf("got exit %d, %s, want exit 0, passed after a red attempt and a second one\n%s", code, &out, &voice)
+				t.Errorf("got exit %d, %s, want exit 0, passed after a red attempt and a second one\n%s", code, &out, &stderr)
 			}
 		})
 	}
@@ -83,19 +83,19 @@ func TestCheck(t *testing.T) {
 	t.Setenv("GEMINI_API_KEY", "")
 	root := t.TempDir()
 	call := func(args ...string) (int, string, string) {
-		var out, voice bytes.Buffer
-		code := cli.Main(t.Context(), app(), append([]string{"-C", root}, args...), strings.NewReader(""), &out, &voice)
-		return code, out.String(), voice.String()
+		var out, stderr bytes.Buffer
+		code := cli.Main(t.Context(), app(), append([]string{"-C", root}, args...), strings.NewReader(""), &out, &stderr)
+		return code, out.String(), stderr.String()
 	}
-	if code, _, voice := call("init", "--stack", "none"); code != 0 {
-		t.Fatal(voice)
+	if code, _, stderr := call("init", "--stack", "none"); code != 0 {
+		t.Fatal(stderr)
 	}
 	plant(t, root, map[string]string{
 		".env": "GEMINI_API_KEY=" + key + "\n", "src/main.py": "print('hello')\n", "src/.env": "X=1\n", ".abl/specs/phase1.md": "# Phase 1: Greet\n\n## Contracts\n- GET / → 200\n",
 	})
-	code, out, voice := call("check")
+	code, out, stderr := call("check")
 	if code != 0 || out != report {
-		t.Fatalf("abl check: got exit code %d, output %q and messages %s, want 0 and %q", code, out, voice, report)
+		t.Fatalf("abl check: got exit code %d, output %q and messages %s, want 0 and %q", code, out, stderr, report)
 	}
 	spec, source := strings.Index(asked, "FILE specs/phase1.md"), strings.Index(asked, "FILE main.py")
 	if !strings.HasPrefix(asked, key+" ") || strings.Count(asked, key) != 1 || spec < 0 || source < spec || strings.Contains(asked, "X=1") {
@@ -106,7 +106,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("report: got %q, error %v, want %q", data, err, report)
 	}
 	ledger, err := os.ReadFile(filepath.Join(root, ".abl/logs/tokens.csv"))
-	if err != nil || !strings.Contains(string(ledger), ",consistency-report,") || strings.Contains(voice, key) {
-		t.Errorf("got ledger %s, error %v and messages %s, want a row of the report and no key", ledger, err, voice)
+	if err != nil || !strings.Contains(string(ledger), ",consistency-report,") || strings.Contains(stderr, key) {
+		t.Errorf("got ledger %s, error %v and messages %s, want a row of the report and no key", ledger, err, stderr)
 	}
 }

@@ -35,7 +35,7 @@ func TestImagesReportProgress(t *testing.T) {
 	}
 }
 
-// The name of an image and whether it was made stand first, for scripts.
+// The name and the status of an image are the first columns, for scripts.
 func TestImagesList(t *testing.T) {
 	documents, table := tableOfImages([]images.State{
 		{Name: "claude", Ref: "abl/claude:1", Origin: "mirror"}, {Name: "tools", Ref: "abl/tools:1", Have: true, Origin: "mirror", Size: 412_600_000}, {Name: "npm", Ref: "abl/npm:1", Have: true, Size: 9, Old: true},

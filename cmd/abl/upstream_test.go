@@ -105,8 +105,8 @@ func stranger(t *testing.T, c *upstreamPhase, well string) {
 	instead(s.URL)(t, c, well)
 }
 
-// nobody is an address without a listener.
-func nobody(t *testing.T, c *upstreamPhase, well string) {
+// unused is an address without a listener.
+func unused(t *testing.T, c *upstreamPhase, well string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -217,9 +217,9 @@ func weathers() []upstreamFault {
 		{name: "a limit of the rate in a stream", api: responsesAPI, does: streams(`{"type":"response.created"}`, `{"type":"response.failed","response":{"error":{"code":"rate_limit_exceeded","message":"slow down"}}}`), class: outcome.RateLimited, says: "error: slow down", waits: short},
 		{name: "an error in a stream, and then its end", api: chatAPI, does: streams(`{"choices":[]}`, `{"error":{"message":"boom","type":"server_error"}}`+"\n\ndata: [DONE]"), class: outcome.Unavailable, says: "error: boom", waits: short},
 		{name: "a quota in a stream", does: streams(`{"candidates":[],"usageMetadata":{"promptTokenCount":7,"totalTokenCount":7}}`, strings.Replace(nightly, "72000s", "3600s", 1)), class: outcome.Quota, says: "quota is used up", waits: about(time.Hour)},
-		{name: "nobody listens", place: nobody, class: outcome.Network, says: "connection refused", exit: 75},
-		{name: "a name that nobody knows", place: instead("http://provider..example"), class: outcome.Network, says: "no request of this run reached the provider", exit: 75},
-		{name: "a certificate that nobody knows", place: stranger, class: outcome.Network, says: "certificate", exit: 75},
+		{name: "connection refused", place: unused, class: outcome.Network, says: "connection refused", exit: 75},
+		{name: "unknown host name", place: instead("http://provider..example"), class: outcome.Network, says: "no request of this run reached the provider", exit: 75},
+		{name: "unknown certificate", place: stranger, class: outcome.Network, says: "certificate", exit: 75},
 		{name: "401", does: plays("401"), asks: 3, class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
 		{name: "403", api: anthropicAPI, does: answers(403, `{"type":"error","error":{"type":"permission_error","message":"not this model"}}`), class: outcome.Refused, says: "ANTHROPIC_API_KEY is refused: the provider responds 403: not this model", exit: 5},
 		{name: "an invalid key, with 400", does: plays(modelserver.Forged), class: outcome.Refused, says: "GEMINI_API_KEY is refused", exit: 5},
@@ -375,10 +375,10 @@ func TestAnUnansweredRequestIsUnknown(t *testing.T) {
 		t.Errorf("row of the request: got %s, want one with unknown tokens and cost", row)
 	}
 	abl := func(args ...string) string {
-		var out, voice bytes.Buffer
+		var out, stderr bytes.Buffer
 		args = append([]string{"-C", c.Dir}, args...)
-		if code := cli.Main(t.Context(), app(), args, strings.NewReader(""), &out, &voice); code != 0 {
-			t.Errorf("abl %s: got exit code %d with %s, want 0", strings.Join(args, " "), code, &voice)
+		if code := cli.Main(t.Context(), app(), args, strings.NewReader(""), &out, &stderr); code != 0 {
+			t.Errorf("abl %s: got exit code %d with %s, want 0", strings.Join(args, " "), code, &stderr)
 		}
 		return out.String()
 	}

@@ -24,8 +24,7 @@ func replayed(t *testing.T) *scene {
 	return s
 }
 
-// A kill during a replay spoils nothing: the next run replays the tests again and reaches the
-// checkSame verdict.
+// After a kill during a replay, the next run replays the tests again and reaches the same verdict.
 func TestKilledDuringAReplay(t *testing.T) {
 	lab.Long(t)
 	for _, point := range []string{"replay.before", "replay.standing"} {
@@ -46,7 +45,7 @@ func TestKilledDuringAReplay(t *testing.T) {
 	}
 }
 
-// A signal during a replay stops it, and nothing is left proxied.
+// A signal during a replay stops it, and nothing is left on the engine.
 func TestSignalDuringAReplay(t *testing.T) {
 	lab.Long(t)
 	s := replayed(t)

@@ -188,7 +188,7 @@ func TestNetworksHold(t *testing.T) {
 	}
 }
 
-// Group E, the app: it reaches nobody.
+// Group E: the app cannot reach other hosts.
 func TestAppsNetworkHolds(t *testing.T) {
 	s := newScene(t, usual)
 	h, image := listen(t, s.toolsImage()), s.service(t)

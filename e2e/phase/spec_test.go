@@ -25,7 +25,7 @@ func TestEditsWhileCallsRun(t *testing.T) {
 		verifies(write("run.sh", twice, "0755")))
 	p.Write(".abl/config.yaml", rounds("1"))
 
-	code, all, voice := whileCalled(p, func() {
+	code, all, stderr := whileCalled(p, func() {
 		p.Write(".abl/specs/phase1.md", strings.Replace(oneSpec, "GET / →", "GET /again → 200 with the text ok\nGET / →", 1))
 		p.Write("src/go", "")
 	})
@@ -33,7 +33,7 @@ func TestEditsWhileCallsRun(t *testing.T) {
 		t.Errorf("got exit %d, %d ended calls and %d commits, want 9, 1 and 1",
 			code, len(of(all, state.CallEnd)), len(of(all, state.Commit)))
 	}
-	wants(t, "the end", voice, "the spec of phase 1 was changed while phase 1 runs",
+	wants(t, "the end", stderr, "the spec of phase 1 was changed while phase 1 runs",
 		"hint: run abl phase 1 again, and a new round begins")
 
 	r := watch(p, func(e state.Event, _ *os.Process) {
@@ -68,7 +68,7 @@ func TestEditsWhileCallsRun(t *testing.T) {
 }
 
 // whileCalled runs phase 1 and calls do while its first call runs.
-func whileCalled(p *lab.Project, do func()) (code int, all []state.Event, voice string) {
+func whileCalled(p *lab.Project, do func()) (code int, all []state.Event, stderr string) {
 	p.Helper()
 	cmd := p.Cmd("phase", "1", "--json")
 	out, err := cmd.StdoutPipe()

@@ -97,7 +97,7 @@ func TestCommandThatDoesNotReadIsNotHeldUp(t *testing.T) {
 	}
 }
 
-// One that sends on after the reply has gone out would otherwise fail before it reads it.
+// A client that still sends after the reply was written must be able to read the reply.
 func TestReplyReachesClientThatStillSends(t *testing.T) {
 	b := idle(t, helper.Command{Name: "quick", Command: "exit 4"})
 	tests := []struct {
@@ -205,8 +205,7 @@ func TestBackground(t *testing.T) {
 	}
 }
 
-// A program that abl did not stop is reported even if it was stopped, as for a restart, before
-// anybody saw its end.
+// If a program ends before abl stops it, for example for a restart, its end is reported.
 func TestEndBeforeAStop(t *testing.T) {
 	for command, want := range map[string]string{"exit 7": `"exit":7`, "exec sleep 1000": ""} {
 		t.Run(command, func(t *testing.T) {

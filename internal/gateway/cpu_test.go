@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// tick is the unit in which the kernel tells processor time; the same on every Linux.
+// tick is the unit of processor time in /proc, which is the same on every Linux.
 const tick = 10 * time.Millisecond
 
 // cpu is the processor time, in user and kernel, that a process and its children

@@ -175,7 +175,7 @@ func TestATimeoutInFrontOfTheModelHasAnUnknownCost(t *testing.T) {
 		{"bad gateway", 502, nil, 0},
 		{"overload", 503, nil, 0},
 		{"overload with a long wait", 503, late, 0},
-		{"Cloudflare reached nobody", 522, nil, 0},
+		{"Cloudflare reached no server", 522, nil, 0},
 		{"rate limit", 429, nil, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

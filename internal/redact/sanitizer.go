@@ -129,11 +129,11 @@ func (o *Sanitizer) literal(quoted []byte) []byte {
 
 // SafeWriter makes its input safe.
 type SafeWriter struct {
-	o      *Sanitizer
-	mu     sync.Mutex
-	redact *secretWriter
-	clean  *cleaner
-	voice  bool
+	o          *Sanitizer
+	mu         sync.Mutex
+	redact     *secretWriter
+	clean      *cleaner
+	flushLines bool
 }
 
 // Writer returns a writer for the output of an agent. It writes to w, with prefix before each line.
@@ -146,11 +146,11 @@ func (o *Sanitizer) Writer(w io.Writer, prefix string) *SafeWriter {
 // Close must be called. It does not close w.
 func (o *Sanitizer) Log(w io.Writer) *SafeWriter { return o.through(&cleaner{to: w, log: true}) }
 
-// Voice returns a writer for abl's own messages. It writes a message that ends with a line end
+// Messages returns a writer for abl's own messages. It writes a message that ends with a line end
 // immediately.
-func (o *Sanitizer) Voice(w io.Writer) *SafeWriter {
+func (o *Sanitizer) Messages(w io.Writer) *SafeWriter {
 	v := o.through(&cleaner{to: w})
-	v.voice = true
+	v.flushLines = true
 	return v
 }
 
@@ -168,7 +168,7 @@ func (w *SafeWriter) Write(p []byte) (int, error) {
 	defer w.mu.Unlock()
 	w.redact.r = w.o.redactor()
 	n, err := w.redact.Write(p)
-	if err == nil && w.voice && bytes.HasSuffix(p, []byte("\n")) {
+	if err == nil && w.flushLines && bytes.HasSuffix(p, []byte("\n")) {
 		err = w.redact.Close()
 	}
 	return n, err

@@ -68,7 +68,7 @@ func TestRedactsBeforeItCuts(t *testing.T) {
 func TestHideWhileWriting(t *testing.T) {
 	var out bytes.Buffer
 	o := &Sanitizer{}
-	v := o.Voice(&out)
+	v := o.Messages(&out)
 	for _, secret := range []string{aKey, "another-secret", aKey} {
 		if _, err := v.Write([]byte(aKey + " another-secret\n")); err != nil {
 			t.Fatal(err)
@@ -82,9 +82,9 @@ func TestHideWhileWriting(t *testing.T) {
 }
 
 // A message of abl is written immediately.
-func TestVoiceIsNotHeldBack(t *testing.T) {
+func TestMessagesAreNotHeldBack(t *testing.T) {
 	var out bytes.Buffer
-	v := hiding(aKey).Voice(&out)
+	v := hiding(aKey).Messages(&out)
 	for _, step := range []struct{ in, soFar string }{
 		{"it says s\n", "it says s\n"}, {"and sesa", "it says s\nand "}, {"me-open-4711 s", "it says s\nand [secret …11] "},
 	} {
@@ -114,9 +114,9 @@ func TestWriterPrefixes(t *testing.T) {
 	}
 }
 
-func TestVoicesOfSeveral(t *testing.T) {
+func TestMessagesOfSeveralGoroutines(t *testing.T) {
 	var out bytes.Buffer
-	v := hiding(aKey).Voice(&out)
+	v := hiding(aKey).Messages(&out)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

@@ -99,17 +99,17 @@ func Runnable(root string) string {
 
 // Build implements Builder.
 func (h Host) Build(ctx context.Context) (Built, error) {
-	return h.build(func(out, voice io.Writer) (app.BuildEnd, error) { return h.run(ctx, out, voice) })
+	return h.build(func(stdout, stderr io.Writer) (app.BuildEnd, error) { return h.run(ctx, stdout, stderr) })
 }
 
 // build runs the script once by calling run.
-func (h Host) build(run func(out, voice io.Writer) (app.BuildEnd, error)) (Built, error) {
+func (h Host) build(run func(stdout, stderr io.Writer) (app.BuildEnd, error)) (Built, error) {
 	if note := Runnable(h.Root); note != "" {
 		return Built{Code: notRunnable, Note: note}, nil
 	}
-	out, voice := NewOutput(h.Stream, h.Secrets), NewOutput(h.Stream, h.Secrets)
-	end, err := run(out, voice)
-	b := Built{Code: end.Exit, Stdout: out.Text(), Stderr: voice.Text(), Notes: end.Notes}
+	stdout, stderr := NewOutput(h.Stream, h.Secrets), NewOutput(h.Stream, h.Secrets)
+	end, err := run(stdout, stderr)
+	b := Built{Code: end.Exit, Stdout: stdout.Text(), Stderr: stderr.Text(), Notes: end.Notes}
 	if end.Late {
 		b.Note = fmt.Sprintf("build.sh was stopped after %s", h.Limit)
 	}
@@ -117,10 +117,10 @@ func (h Host) build(run func(out, voice io.Writer) (app.BuildEnd, error)) (Built
 }
 
 // run runs the script on this machine.
-func (h Host) run(ctx context.Context, out, voice io.Writer) (end app.BuildEnd, err error) {
+func (h Host) run(ctx context.Context, stdout, stderr io.Writer) (end app.BuildEnd, err error) {
 	// proc.Run stops it with all processes that it started.
 	cmd := proc.Command(context.WithoutCancel(ctx), shell[0], shell[1:]...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = h.Root, out, voice
+	cmd.Dir, cmd.Stdout, cmd.Stderr = h.Root, stdout, stderr
 	cmd.SysProcAttr = proc.Leader()
 	// Processes that it leaves may keep its outputs open.
 	cmd.WaitDelay = time.Second
@@ -291,8 +291,8 @@ func (b *Box) copy(to io.Writer, as string) error {
 func (b *Box) Build(ctx context.Context) (Built, error) {
 	b.n++
 	key, end := "build-"+strconv.Itoa(b.n), app.BuildEnd{}
-	built, err := b.build(func(out, voice io.Writer) (_ app.BuildEnd, err error) {
-		end, err = b.builds.Run(ctx, app.Build{Key: key, Limit: b.Limit, Stdout: out, Stderr: voice})
+	built, err := b.build(func(stdout, stderr io.Writer) (_ app.BuildEnd, err error) {
+		end, err = b.builds.Run(ctx, app.Build{Key: key, Limit: b.Limit, Stdout: stdout, Stderr: stderr})
 		return end, err
 	})
 	var perr error

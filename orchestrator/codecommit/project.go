@@ -218,12 +218,12 @@ func Ignored(ctx context.Context, root string, names ...string) (map[string]bool
 // git runs the user's git in a folder and returns its output.
 func git(ctx context.Context, stdin, dir string, args ...string) (string, error) {
 	cmd := proc.Git(ctx, dir, args...)
-	var voice strings.Builder
-	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &voice
+	var stderr strings.Builder
+	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("cannot list ignored or changed files: %w %s", err, voice.String())
-		if strings.Contains(voice.String(), "dubious ownership") {
+		err = fmt.Errorf("cannot list ignored or changed files: %w %s", err, stderr.String())
+		if strings.Contains(stderr.String(), "dubious ownership") {
 			do := "if you trust its owner: git config --global --add safe.directory " + dir
 			err = &environment.Error{Class: environment.Person, Do: do, Err: err}
 		}

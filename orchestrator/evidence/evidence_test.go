@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// run is a replay in one letter a contract, from P1.C1 on: o is ok, x not ok, -
-// missing, s skipped, t twice.
+// run returns a replay with one letter per contract, from P1.C1: o is ok, x not ok, - missing, s
+// skipped, t twice.
 func run(letters string) Run {
 	var lines []string
 	for i, l := range letters {
@@ -50,8 +50,8 @@ func one(letters string) *Run {
 	return &r
 }
 
-// suite asks for as many contracts as there are letters, and has all its
-// negative runs not ok.
+// suite returns a suite with one contract per letter. All its tests fail in the runs without the
+// app and against null apps.
 func suite(letters ...string) Suite {
 	s := Suite{Real: runs(letters...)}
 	for i := range letters[0] {
@@ -118,7 +118,7 @@ func TestDecide(t *testing.T) {
 			"fail\n  P1.C1 failed\n! P1.C1 is failed: the Verifier reports it, the replays have no result: no test line names it\n! run.sh: the plan has no tests\n"},
 		{"an entry about something else", Claims{"", "P9.C9"}, []Suite{suite("o")},
 			"fail\n  P1.C1 verified\n! failed_specs.md has 2 entries whose contract was not replayed\n"},
-		{"a failure that nobody reports", nil, []Suite{suite("ox", "ox", "ox", "ox")},
+		{"an unreported failure", nil, []Suite{suite("ox", "ox", "ox", "ox")},
 			"unverified\n  P1.C1 verified\n  P1.C2 disputed\n" +
 				"! P1.C2 is disputed: the Verifier reports no failure, and 4 of 4 replays are not ok: 500 (the contract: GET /P1.C2 → 200)\n"},
 		{"flaky", nil, []Suite{suite("ox", "oo", "ox")},
@@ -191,7 +191,7 @@ func TestAgain(t *testing.T) {
 		{"not-yet", nil, nil, false, true},
 		{"all-ok", nil, []string{"oo"}, false, false},
 		{"as-reported", Claims{"P1.C2"}, []string{"ox"}, false, false},
-		{"reported-by-nobody", nil, []string{"ox"}, false, true},
+		{"unreported", nil, []string{"ox"}, false, true},
 		{"and-again", nil, []string{"ox", "ox", "ox"}, false, true},
 		{"to-the-end", nil, []string{"ox", "ox", "ox", "ox"}, false, false},
 		{"flaky", nil, []string{"ox", "ox", "oo"}, false, false},

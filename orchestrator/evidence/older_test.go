@@ -23,14 +23,14 @@ func TestOlder(t *testing.T) {
 	}{
 		{"ok under both", Claims{"P1.C1"}, []string{ok}, "", "", false, "", "its own test is ok there now"},
 		{"ok under both, and never reported", nil, []string{ok}, "", "", false, "", ""},
-		{"it refutes still", Claims{"P1.C1"}, []string{notOK, notOK}, notOK, notOK, false, "its test is still not ok: 404; changed since: run.sh (the contract: a → b)", ""},
-		{"it refutes still, which nobody reported", nil, []string{notOK, notOK}, notOK, notOK, false, "its test is still not ok: 404", ""},
-		{"a status alone, which an empty 200 has too", Claims{"P1.C1"}, []string{notOK, notOK}, notOK, ok, false, "its test is still not ok: 404", ""},
-		{"ok where nothing can be", Claims{"P1.C1"}, []string{notOK, notOK}, ok, notOK, false, "", "was wrong: its test is ok without the app"},
-		{"the same of an absence", Claims{"P1.C1"}, []string{notOK, notOK}, ok, notOK, true, "its test is still not ok: 404", ""},
-		{"now so, now so", nil, []string{notOK, ok}, "", "", false, "is not ok in each replay", ""},
-		{"silent of what was reported", Claims{"P1.C1"}, []string{none}, "", "", false, "does not report it: no test line names it", ""},
-		{"silent of what nobody reported", nil, []string{none}, "", "", false, "", ""},
+		{"still refuted", Claims{"P1.C1"}, []string{notOK, notOK}, notOK, notOK, false, "its test is still not ok: 404; changed since: run.sh (the contract: a → b)", ""},
+		{"still refuted, unreported", nil, []string{notOK, notOK}, notOK, notOK, false, "its test is still not ok: 404", ""},
+		{"only a status, which an empty 200 has too", Claims{"P1.C1"}, []string{notOK, notOK}, notOK, ok, false, "its test is still not ok: 404", ""},
+		{"ok without the app", Claims{"P1.C1"}, []string{notOK, notOK}, ok, notOK, false, "", "was wrong: its test is ok without the app"},
+		{"ok without the app, for an absence", Claims{"P1.C1"}, []string{notOK, notOK}, ok, notOK, true, "its test is still not ok: 404", ""},
+		{"different results", nil, []string{notOK, ok}, "", "", false, "is not ok in each replay", ""},
+		{"no result for a reported contract", Claims{"P1.C1"}, []string{none}, "", "", false, "does not report it: no test line names it", ""},
+		{"no result for an unreported contract", nil, []string{none}, "", "", false, "", ""},
 		{"not replayed", Claims{"P1.C1"}, nil, "", "", false, "does not report it: its tests were not replayed", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

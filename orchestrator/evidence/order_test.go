@@ -46,8 +46,8 @@ func TestOrderOfRequests(t *testing.T) {
 	}
 }
 
-// A test that is ok without the app and with an empty response is believed if it detects altered
-// responses, and not if it detects only one kind of them.
+// A test that is ok without the app and with an empty response counts if it detects all altered
+// responses, and not if it detects only one type of them.
 func TestDetectsInSpiteOfNullApps(t *testing.T) {
 	for notices, want := range map[string]string{"status named": Verified, "status": Vacuous, "": Vacuous} {
 		t.Run(notices, func(t *testing.T) {

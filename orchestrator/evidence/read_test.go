@@ -7,8 +7,8 @@ import (
 	"abl/internal/spec"
 )
 
-// Marks around a whole action or result change nothing of what is read of a status or an exit code, and
-// let words of a command and a text be read.
+// Code marks around a whole action or result do not change how a status or an exit code is read. A
+// command or a text needs them.
 func TestRead(t *testing.T) {
 	for _, c := range []struct{ line, claim, run string }{
 		{"`GET /ping` → `200`", "[GET /ping] [200] []", ""},

@@ -105,7 +105,7 @@ ask GET /health >answer; ask POST /notes '{"text":"milk"}' >answer; ask GET /not
 		{"all the right requests, and one assertion", `
 ask POST /notes '{"text":"milk"}' >answer; ask GET /notes/1 >answer; ask GET /notes/99 >answer
 test "$(ask GET /health)" = '200 {"status":"ok"}' &&` + allOK[1:], "", "verified weak weak weak"},
-		{"nobody there is fine", `
+		{"ok without a server", `
 ask GET /health >answer; ask POST /notes '{"text":"milk"}' >answer; ask GET /notes/1 >answer; ask GET /notes/9 >answer` + allOK, "", all("vacuous")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -257,9 +257,9 @@ func TestAsked(t *testing.T) {
 		run  Run
 		want bool
 	}{
-		{"nobody watched", Run{}, true},
+		{"without a witness", Run{}, true},
 		{"nothing", Run{Watched: true}, false},
-		{"a connection alone", Run{Watched: true, Record: []witness.Exchange{{Sent: witness.Body{Bytes: 3}}}}, false},
+		{"only a connection", Run{Watched: true, Record: []witness.Exchange{{Sent: witness.Body{Bytes: 3}}}}, false},
 		{"no HTTP, and an answer", Run{Watched: true, Record: []witness.Exchange{{Got: witness.Body{Bytes: 3}}}}, true},
 		{"a request without an answer", Run{Watched: true, Record: []witness.Exchange{{Method: "GET", Target: "/"}}}, true},
 	} {
@@ -288,7 +288,7 @@ func TestUnread(t *testing.T) {
 		{"HTTP/2", []witness.Exchange{raw("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00")}, "verified"},
 		{"it speaks first, and was asked by HTTP", []witness.Exchange{raw("", "HTTP/1.1 200 OK"), {Method: "GET", Target: "/a"}}, "not witnessed"},
 		{"it answers HTTP by TLS", []witness.Exchange{{Method: "GET", Target: "/a", Got: bodyOf("\x15\x03\x01")}}, "not witnessed"},
-		{"it answers HTTP by what can be read by nobody", []witness.Exchange{raw("\x16\x03\x01", "\x16\x03\x03"), {Method: "GET", Target: "/a", Got: bodyOf("\r\nHTTP/1.1 200 OK")}}, "not witnessed"},
+		{"an unreadable response to HTTP", []witness.Exchange{raw("\x16\x03\x01", "\x16\x03\x03"), {Method: "GET", Target: "/a", Got: bodyOf("\r\nHTTP/1.1 200 OK")}}, "not witnessed"},
 		{"noise that gets an error of HTTP", []witness.Exchange{raw("noise", "HTTP/1.1 400 Bad Request")}, "not witnessed"},
 		{"noise that gets an error of no version", []witness.Exchange{raw("noise", "<!DOCTYPE HTML>")}, "not witnessed"},
 		{"noise beside a request", []witness.Exchange{raw("noise", "?"), get}, "not witnessed"},

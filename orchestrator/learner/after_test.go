@@ -62,19 +62,19 @@ func TestWalks(t *testing.T) {
 			}
 			return good(s)
 		}, "1 generate.1 1 generate.2 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 0},
-		{"the author is too slow, which a second try would not fix", 1, func(s State) Happened {
+		{"the author times out, which a second attempt would not fix", 1, func(s State) Happened {
 			if s.Step == Generate {
 				return Happened{Fault: fault{Class: outcome.Timeout}, SpentMS: 300_000}
 			}
 			return good(s)
 		}, "1 generate.1 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 0},
-		{"a person stops a call three times, which takes nothing of it", 1, func(s State) Happened {
+		{"the user interrupts a call three times, which uses no attempt", 1, func(s State) Happened {
 			if s.Step == Review && s.Attempt < 4 {
 				return Happened{Fault: fault{Class: outcome.Interrupted}, SpentMS: 250_000}
 			}
 			return good(s)
 		}, "1 generate.1 1 run.1 1 review.1 1 review.2 1 review.3 1 review.4 1 learnings.1 1 mistakes.1 1 improve.1 1 keep.1 1 finish.1", 1},
-		{"nobody answers after the program", 1, func(s State) Happened {
+		{"all calls after the program fail", 1, func(s State) Happened {
 			if s.Step != Generate && s.Step != Run && s.Step != Keep {
 				return Happened{Fault: fault{Class: "failed", What: "x"}, SpentMS: 1}
 			}

@@ -322,9 +322,9 @@ var program = agent.Program("program", agent.Command{
 	Argv: []string{"/bin/bash", "-c", copyAndRun}, Env: map[string]string{"PORT": "3000"},
 })
 
-// copyAndRun is the command of its container. The copy counts towards the time, and its own limit
-// ensures that a folder that is still being copied does not count as a running server.
-const copyAndRun = `mkdir /tmp/program && timeout 8 cp -a . /tmp/program/ || { echo "the folder cannot be copied within 8 seconds into 1 GiB" >&2; exit 125; }
+// copyAndRun is the command of the program's container. The copy counts towards the time limit. The
+// separate limit of the copy ensures that abl does not take it for a running server.
+const copyAndRun = `mkdir /tmp/program && timeout 8 cp -a . /tmp/program/ || { echo "cannot copy the folder to /tmp within 8 seconds and 1 GiB" >&2; exit 125; }
 cd /tmp/program && exec bash run.sh`
 
 // ranOf converts the outcome of a program.
@@ -344,6 +344,6 @@ func ranOf(o roles.Outcome) *Ran {
 // printed returns the end of a program's output, errors last.
 func printed(rec roles.Record) (string, error) {
 	out, err := tail(rec, "stdout", maxPrinted)
-	voice, verr := tail(rec, "stderr", maxPrinted)
-	return strings.TrimSpace(strings.TrimSpace(out) + "\n" + strings.TrimSpace(voice)), errors.Join(err, verr)
+	stderr, serr := tail(rec, "stderr", maxPrinted)
+	return strings.TrimSpace(strings.TrimSpace(out) + "\n" + strings.TrimSpace(stderr)), errors.Join(err, serr)
 }

@@ -75,7 +75,7 @@ func TestClaudeLines(t *testing.T) {
 		{"cut", []string{good}, true, `finished=false requests=-1 "claude ended without a readable result record: a line was too long"`, ""},
 		{"no word of success", []string{begin, used, strings.Replace(good, `"success"`, `"paused\u001b[2J"`, 1)}, false, `finished=false requests=-1 "claude stopped: paused [2J"` + row, ""},
 		{"too long", []string{failed("Prompt is too long", "400")}, false, `finished=false requests=-1 "claude stopped: Prompt is too long"`, outcome.TooLarge},
-		{"nobody paid", []string{failed("Credit balance is too low", "400")}, false, `finished=false requests=-1 "claude stopped: Credit balance is too low"`, outcome.Quota},
+		{"payment required", []string{failed("Credit balance is too low", "400")}, false, `finished=false requests=-1 "claude stopped: Credit balance is too low"`, outcome.Quota},
 	} {
 		t.Run(tt.name, func(t *testing.T) { tryLines(t, claude, tt.lines, tt.cut, tt.want, tt.is) })
 	}

@@ -74,7 +74,7 @@ func all(t *testing.T, a Agent, c Call) string {
 	return strings.Join(lines, "\n")
 }
 
-// A default that a model may refuse is left out; an effort of the user's is not.
+// A default effort that a model may refuse is omitted. An effort that the user set is passed on.
 func TestEffortOfAnOddModel(t *testing.T) {
 	for _, c := range []struct {
 		agent, model string

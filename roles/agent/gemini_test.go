@@ -33,8 +33,8 @@ func show(r Result) string {
 
 const pro = " | gemini-2.5-pro "
 
-// Outputs of the real CLI against a stub, with the exit code that it gave.
-// Nearly half of those that are not finished end with exit code 0.
+// Outputs of the real CLI with a stub of the API, with the CLI's exit code. Nearly half of the
+// unfinished ones have exit code 0.
 func TestGeminiSamples(t *testing.T) {
 	tests := []struct {
 		sample string // in testdata/gemini; "" for a run that printed nothing on standard output

@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// No CLI takes the first character for a command. The call's mark is the last line, so that the
-// text before it is the same for calls with the same prompt.
+// A prompt begins with a letter, so that no CLI treats it as a command. The call's mark is the last
+// line, so that the text before it is the same for calls with the same prompt.
 func TestPrompt(t *testing.T) {
 	for _, a := range known {
 		c := Call{Role: "builder", Phase: 2, Iteration: 3, Attempt: 1}

@@ -27,7 +27,7 @@ func TestUnknownAgent(t *testing.T) {
 	}
 }
 
-// An output that is there already is cut where the live reader cuts it.
+// A stored output is cut at the same limit as a live one.
 func TestFeedCutsLongLines(t *testing.T) {
 	var got lines
 	Feed(&got, []byte("one\r\n\n"+strings.Repeat("x", MaxLine+1)+"\nlast"))

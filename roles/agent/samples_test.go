@@ -128,7 +128,7 @@ func FuzzReaders(f *testing.F) {
 // clis are the agents that use a model.
 var clis = known[:len(known)-1]
 
-// TestCommands checks odd models, and that no prompt is rewritten.
+// TestCommands checks unusual model names, and that no prompt is rewritten.
 func TestCommands(t *testing.T) {
 	for _, a := range clis {
 		t.Run(a.Name, func(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The example that people copy is one that abl takes.
+// The example in the docs is a valid scenario.
 func TestDocumentedExample(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/scripted-agent.md")
 	if err != nil {

@@ -86,7 +86,8 @@ func (a *App) Up(ctx context.Context, key, commit string) (up Up, err error) {
 	})
 }
 
-// repeated calls do again if its container is ended from outside, at most maxStarts times in all.
+// repeated calls do again if something other than abl ended its container, at most
+// boundary.MaxStarts times in total.
 func (a *App) repeated(ctx context.Context, key string, do func() error) (err error) {
 	for left := boundary.MaxStarts - 1; ; left-- {
 		if err = do(); !errors.Is(err, sandbox.ErrKilled) || left == 0 || ctx.Err() != nil {

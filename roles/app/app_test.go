@@ -18,7 +18,7 @@ import (
 	"abl/roles/boundary"
 )
 
-// stage is an App on the engine of a rig; its broker says these events.
+// stage is an App on the engine of a rig, whose broker writes these events.
 type stage struct {
 	*rolestest.Site
 	app *App
@@ -78,8 +78,8 @@ func TestAppUp(t *testing.T) {
 	}
 }
 
-// A service's image has no deadline. It ends with its holder, which abl creates again
-// with the app and has the app's.
+// A service's image has no deadline. The service ends with its holder, which abl creates again with
+// each app, with the app's deadline.
 func TestServiceHasTheAppsDeadline(t *testing.T) {
 	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
 	s.app.Life = time.Hour
@@ -103,8 +103,8 @@ func TestServiceHasTheAppsDeadline(t *testing.T) {
 	}
 }
 
-// An app that is started again for a call keeps its token, for the call's
-// Verifier may run; another call's app has another one.
+// An app that is started again for a call keeps its token, because the call's Verifier may be
+// running. The app of another call has another token.
 func TestAppToken(t *testing.T) {
 	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
 	first, err := s.app.Up(t.Context(), "k", "")
@@ -126,7 +126,7 @@ func TestAppToken(t *testing.T) {
 	}
 }
 
-// An app that starts again for a call has no record of how it ended before.
+// When an app starts again for a call, the record of its earlier end is removed.
 func TestRestartForgetsTheEarlierEnd(t *testing.T) {
 	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
 	for _, name := range []string{endFile, overFile, fullFile} {
@@ -141,7 +141,7 @@ func TestRestartForgetsTheEarlierEnd(t *testing.T) {
 	}
 }
 
-// An app that stops the broker, or floods the file that it writes to, fails by that.
+// An app fails if it stops the broker or floods the broker's file of events.
 func TestAppThatSilencesItsBroker(t *testing.T) {
 	for name, says := range map[string]string{"stopped": "{\"event\":\"listening\"}\n", "flooded": strings.Repeat("x", 2<<20) + "\n{\"event\":\"ready\"}\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestAppFails(t *testing.T) {
 	}
 }
 
-// An app's start that is cancelled ends soon, with a reason that counts as one.
+// A cancelled start of an app ends soon, and its error is the cancellation.
 func TestAppCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := newStage(t, rolestest.Web, `{"event":"listening"}`)
@@ -227,8 +227,8 @@ func TestAppGetsACopy(t *testing.T) {
 	}
 }
 
-// An app that writes more than it may into its copy of the source, or into what abl keeps of
-// it, is ended, and its record has the reason.
+// An app that writes more than its limit to its copy of the source, or to its output, is stopped,
+// and its record has the reason.
 func TestAppWritesTooMuch(t *testing.T) {
 	const up = `{"event":"listening"}` + "\n" + `{"event":"ready"}` + "\n"
 	for name, c := range map[string]struct {
@@ -290,7 +290,7 @@ func TestAppIsKeptSafe(t *testing.T) {
 	rolestest.Must(t, s.app.Down(t.Context(), "none"))
 }
 
-// The app is proven as the roles are, and so is what nobody looks around in.
+// The app is proven like the roles, and so are the containers without a probe.
 func TestProofOfTheApp(t *testing.T) {
 	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
 	if _, err := s.app.Up(t.Context(), "k", ""); err != nil {
@@ -343,8 +343,8 @@ func TestAppOnAFullDisk(t *testing.T) {
 	})
 }
 
-// An app whose container is killed from outside while it starts is started again, twice at most; one that
-// then ends without that, even by asking process 1 for it, has failed.
+// If something other than abl kills an app's container during its start, abl starts the app again,
+// at most twice. An app that ends otherwise, even by a signal to process 1, has failed.
 func TestAppKilledAtItsStart(t *testing.T) {
 	stopped := `{"exit":143,"signal":"SIGTERM","stopped":true}` + "\n"
 	for _, c := range []struct {

@@ -19,7 +19,7 @@ import (
 	"abl/roles"
 )
 
-// gated is a gate that records its calls.
+// gated is a Gate that records the calls of its methods.
 type gated struct {
 	said []string
 	err  error
@@ -36,7 +36,7 @@ func (g *gated) Close(_ context.Context, key string) (roles.Traffic, error) {
 	return roles.Traffic{Notes: []string{"refused"}}, nil
 }
 
-// yard returns builds of a tree with one file on an engine in memory.
+// yard returns the Builds of a source with one file, and their engine in memory.
 func yard(t *testing.T, script sandboxtest.Script) (*Builds, *sandboxtest.Engine) {
 	t.Helper()
 	e := &sandboxtest.Engine{Scripts: map[string]sandboxtest.Script{"build": script}}
@@ -60,11 +60,11 @@ func TestBuildsWithoutANetwork(t *testing.T) {
 		rolestest.Prints(x, "out\n")
 		return sandbox.Exit{Code: 3}
 	})
-	var out, voice strings.Builder
-	end, err := b.Run(t.Context(), Build{Key: "build-1", Limit: time.Hour, Stdout: &out, Stderr: &voice})
-	if err != nil || end.Exit != 3 || end.Late || out.String() != "out\n" || voice.Len() > 0 {
+	var out, stderr strings.Builder
+	end, err := b.Run(t.Context(), Build{Key: "build-1", Limit: time.Hour, Stdout: &out, Stderr: &stderr})
+	if err != nil || end.Exit != 3 || end.Late || out.String() != "out\n" || stderr.Len() > 0 {
 		t.Errorf("build: got %+v, error %v, stdout %q, stderr %q, want exit code 3, stdout %q and no stderr",
-			end, err, out.String(), voice.String(), "out\n")
+			end, err, out.String(), stderr.String(), "out\n")
 	}
 	const env = "HOME=/home/agent USER=agent LOGNAME=agent LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1"
 	if box.Reach.Join != "" || len(box.Reach.Endpoints) > 0 || strings.Join(box.Env, " ") != env {

@@ -9,7 +9,7 @@ import (
 	"abl/roles"
 )
 
-// A link in a record, as a repository may bring one, is replaced and never written through.
+// abl replaces a link in a record, which a repository may contain, and never writes through it.
 func TestInputFollowsNoLink(t *testing.T) {
 	rec, outside := roles.Record{Dir: t.TempDir()}, filepath.Join(t.TempDir(), "outside")
 	rolestest.Must(t, os.WriteFile(outside, []byte("kept"), 0o600))

@@ -75,7 +75,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// Silence on an ordinary network may be a firewall's, and fails no proof.
+// A firewall may block an ordinary network, so a missing response there does not fail the proof.
 func TestControl(t *testing.T) {
 	for name, c := range map[string]struct {
 		control sandbox.Proof

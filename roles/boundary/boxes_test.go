@@ -65,7 +65,7 @@ func TestHolder(t *testing.T) {
 	if got := strings.Join(b.Argv[1:], " "); got != "--deadline "+b.Labels[sandbox.LabelDeadline]+" --seal "+toolUser || !b.Seals {
 		t.Errorf("arguments of the holder: got %s, seals %v, want its deadline and --seal %s", got, b.Seals, toolUser)
 	}
-	// A second abl uses the one that runs and replaces one that does not.
+	// A second abl uses a running holder and replaces a stopped one.
 	for _, c := range []struct{ before, want string }{
 		{"runs", "Status"},
 		{"ended", "Status EnsureNetwork Remove Create Prove Start Head"},
@@ -100,8 +100,8 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// A holder lives as long as its site says, and is replaced if it ended before,
-// as with an engine that was stopped.
+// A holder runs until its deadline and is replaced if it ended before, for example when the engine
+// was stopped.
 func TestHolderLives(t *testing.T) {
 	e := &sandboxtest.Engine{}
 	s := &Boxes{Engine: e, ID: "id", Helper: "holder", Life: time.Hour}

@@ -40,8 +40,7 @@ func onEngine(t *testing.T) Prober {
 	return p
 }
 
-// open makes every network an ordinary one, as an engine does that takes an
-// option and ignores it.
+// open makes every network an ordinary one, like an engine that accepts an option and ignores it.
 type open struct{ sandbox.Engine }
 
 func (o open) EnsureNetwork(ctx context.Context, n sandbox.Network) error {
@@ -70,8 +69,8 @@ func TestEngineKeepsNetworksApart(t *testing.T) {
 	}
 }
 
-// The probe finds a network that is open, by both sides. It has no next hop there:
-// the holder has taken the route away.
+// The probe detects an open network, from both sides. It has no next hop there, because the holder
+// has removed the route.
 func TestProbeFindsAnOpenNetwork(t *testing.T) {
 	p := onEngine(t)
 	p.Engine = open{p.Engine}

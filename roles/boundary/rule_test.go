@@ -271,7 +271,7 @@ func TestVolumesHaveAnIdentity(t *testing.T) {
 	}
 }
 
-// seen starts a box that the proof refuses, and looks what is found from inside.
+// seen starts a container that the proof refuses, and checks that the probe inside reports it.
 func (w *wrong) seen(t *testing.T, name, check string, p Launcher) {
 	t.Helper()
 	proof, err := w.engine.Prove(t.Context(), p.Box)
@@ -290,7 +290,7 @@ func (w *wrong) seen(t *testing.T, name, check string, p Launcher) {
 	}
 }
 
-// The rule lets a Builder on the network of its services, and nobody else.
+// The rule allows only the Builder on the network of its services.
 func TestOnlyTheBuilderHasTrials(t *testing.T) {
 	p := state.NewProject("/project", "src", ".abl/tests")
 	s := &Boxes{ID: "id", Trial: true, Gated: map[string]bool{PlaceBuilder: true}}

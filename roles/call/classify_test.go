@@ -87,7 +87,7 @@ func TestClassify(t *testing.T) {
 
 		{"idle-since-the-provider-is-silent", ending{stopped: roles.Stopped{Class: outcome.Idle}, passed: waiting}, outcome.Unavailable, roles.ByGateway},
 		{"late-in-a-storm-of-refusals", ending{stopped: roles.Stopped{Class: outcome.Timeout}, passed: passed(outcome.RateLimited)}, outcome.RateLimited, roles.ByGateway},
-		{"a-request-that-nobody-waited-for", ending{exit: code(1), passed: waiting, said: says("")}, outcome.Failed, roles.ByAgent},
+		{"an-abandoned-request", ending{exit: code(1), passed: waiting, said: says("")}, outcome.Failed, roles.ByAgent},
 		{"the-log-before-the-agents-word", ending{exit: code(145), passed: passed(outcome.Quota), said: says(outcome.Refused)}, outcome.Quota, roles.ByGateway},
 		{"the-log-before-the-exit-code", ending{exit: code(0), passed: passed(outcome.Unavailable)}, outcome.Unavailable, roles.ByGateway},
 		{"the-log-before-a-child-out-of-memory", ending{exit: sandbox.Exit{Code: 1, OOMKilled: true}, passed: passed(outcome.Unavailable)}, outcome.Unavailable, roles.ByGateway},

@@ -9,8 +9,8 @@ import (
 	"abl/internal/testing/rolestest"
 )
 
-// An engine that cannot make a call's box ends the run and not the call: nothing
-// was begun, and once it can, the same call is made.
+// If the engine cannot create a call's container, the run ends, but not the call. The next run
+// makes the same call.
 func TestEngineCannotMakeABox(t *testing.T) {
 	other := errors.New("no more addresses")
 	for name, c := range map[string]struct {

@@ -36,7 +36,7 @@ func TestWorked(t *testing.T) {
 	}
 }
 
-// An abl that was stopped, or slept with its machine, does not take its own absence for the call's.
+// If abl was stopped, or its machine slept, that time does not count as idle time of the call.
 func TestAbsenceIsNotIdleness(t *testing.T) {
 	q := &idleTimer{limit: time.Minute, last: time.Now().Add(-time.Hour), load: func() *sandbox.Load { return &sandbox.Load{CPU: 1} }}
 	for look := 1; look <= minChecks; look++ {

@@ -13,7 +13,7 @@ import (
 	"abl/roles"
 )
 
-// What is kept of a call is safe for whoever looks at it later, without abl.
+// The stored files of a call contain no secrets or control characters.
 func TestCallIsKeptSafe(t *testing.T) {
 	r := newRig(t, nil)
 	r.runner.Safe = rolestest.Hiding()
@@ -40,8 +40,8 @@ func TestCallIsKeptSafe(t *testing.T) {
 	}
 }
 
-// An abl that is killed between a safe output and the outcome leaves the next
-// one the same to read, and the last log to repair.
+// If abl is killed after it has cleaned the output and before it writes the outcome, the next abl
+// reads the same output and completes the last log.
 func TestKeepingIsDoneAgain(t *testing.T) {
 	r := newRig(t, rolestest.Says("do print "+rolestest.Key+rolestest.Evil+"\nused 7\nend", 0))
 	r.runner.Safe = rolestest.Hiding()

@@ -18,7 +18,7 @@ import (
 	"abl/roles/boundary"
 )
 
-// A box that is not what was meant is never started, and is gone.
+// A container that differs from the intent is never started, and is removed.
 func TestAnotherBoxIsNotStarted(t *testing.T) {
 	r := newRig(t, rolestest.Says("end", 0))
 	r.runner.Engine = rolestest.Changed{Engine: r.Engine, Change: func(b *sandbox.Box) {

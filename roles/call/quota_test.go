@@ -131,8 +131,8 @@ func TestNoRoomForACall(t *testing.T) {
 	}
 }
 
-// A disk that becomes full ends the call that runs, whoever fills it: a file
-// without a name is in no folder, and takes room all the same.
+// A full disk ends the running call, whatever fills it. Here a deleted file that is still open uses
+// the space.
 func TestDiskFillsUp(t *testing.T) {
 	disk := rolestest.SmallDisk(t)
 	if disk == "" {

@@ -50,7 +50,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// A wait ends with whichever clock is first.
+// A wait ends when its duration or its end time is reached, whichever is first.
 func TestSleep(t *testing.T) {
 	if err := Sleep(t.Context(), time.Hour, time.Now().Add(-time.Minute)); err != nil {
 		t.Error(err)
@@ -66,8 +66,8 @@ func TestAbsent(t *testing.T) {
 	}
 }
 
-// A bound of the caller's own is named instead of the setting, and a refusal
-// for want of money names none.
+// The error names the caller's own limit instead of the setting. If the provider requires a
+// payment, it names no limit.
 func TestWaitNamesItsLimit(t *testing.T) {
 	w := Policy{Now: noon, Budget: time.Second, Bound: "an agent call has 5m0s"}
 	_, err := Wait(&state.Outage{UsedMS: 90_000}, outcome.Fault{Class: outcome.Unavailable, What: "503"}, w)
@@ -96,7 +96,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// Without a route abl does not wait, but only for the network.
+// Without a route abl does not wait for the network. It still waits for the provider.
 func TestWaitWithoutARoute(t *testing.T) {
 	w := Policy{Now: noon, Budget: time.Hour, NoRoute: true}
 	_, err := Wait(nil, outcome.Fault{Class: outcome.Network, What: "no such host"}, w)

@@ -84,7 +84,7 @@ func (r *rig) run() roles.Outcome {
 	return o
 }
 
-// begin starts the call as an abl does that is killed right afterwards.
+// begin starts the call like an abl that is killed immediately afterwards.
 func (r *rig) begin() {
 	r.Helper()
 	if _, err := r.runner.begin(r.Context(), r.job, r.rec()); err != nil {

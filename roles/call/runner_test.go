@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 	if last, err := os.ReadFile(r.runner.Project.LastLog("builder")); err != nil || !strings.HasPrefix(string(last), "do a") {
 		t.Errorf("last log: got %q, error %v, want one that begins with %q", last, err, "do a")
 	}
-	// Once more: nothing happens on the engine but the removal.
+	// The second run only removes the container.
 	r.Engine.Forget()
 	if again := r.run(); show(again) != show(o) || r.Engine.Journal() != "Remove abl-id-p1-build-1.1\n" || r.prompts != 1 {
 		t.Errorf("second run: got %s, journal %q, %d prompts, want %s, one removal, 1 prompt",
@@ -84,7 +84,7 @@ func TestStaleFilesAndMap(t *testing.T) {
 	}
 }
 
-// A shell is compared with the rule of its role: here its workspace is mounted in another way.
+// A shell must match the rule of its role. Here its workspace is mounted in another way.
 func TestShellKeepsTheRule(t *testing.T) {
 	r := newRig(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
 	r.job.Role.Sealed = true
@@ -271,7 +271,7 @@ func TestAdoption(t *testing.T) {
 			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Interrupted}))
 			rolestest.Must(r.T, r.Engine.Remove(r.Context(), box))
 		}, "interrupted -1 stopped on request, m-1 5", "call_start action:a call_end usage", 1},
-		{"stopped for being late, and not told", func(r *rig) {
+		{"stopped at its time limit, without a signal", func(r *rig) {
 			r.Engine.Scripts["role"] = block
 			r.begin()
 			<-printed
@@ -279,7 +279,7 @@ func TestAdoption(t *testing.T) {
 			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Interrupted})) // the first reason stays
 			rolestest.Must(r.T, r.Engine.Stop(r.Context(), box, 0))
 		}, "timeout 143 stopped after 1h0m0s (loop.call_timeout), m-1 5", "call_start call_resume action:a call_end usage", 1},
-		{"told to stop, and ended properly", func(r *rig) {
+		{"stop was requested, and it ended properly", func(r *rig) {
 			r.Engine.Sync = true
 			r.begin()
 			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Interrupted}))
@@ -300,7 +300,7 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// An engine that does not answer is no reason to start anything.
+// If the engine does not respond, abl starts nothing.
 func TestEngineAway(t *testing.T) {
 	r := newRig(t, rolestest.Says("end", 0))
 	away := fmt.Errorf("down: %w", sandbox.ErrUnreachable)
@@ -309,7 +309,7 @@ func TestEngineAway(t *testing.T) {
 		t.Errorf("error without a status: got %v, want %v", err, sandbox.ErrUnreachable)
 	}
 	r.WantLeft()
-	// Neither is one that goes away while the call runs: its end is not on disk.
+	// If the engine stops responding while the call runs, no outcome is written.
 	r.Engine.Fail("Wait", 1, away)
 	if _, err := r.runner.Run(t.Context(), r.job); !errors.Is(err, sandbox.ErrUnreachable) {
 		t.Errorf("error of a lost engine: got %v, want %v", err, sandbox.ErrUnreachable)

@@ -23,7 +23,7 @@ func TestAllowedHosts(t *testing.T) {
 	}
 }
 
-// Each word that config takes has its hosts, and a host is what config would take, too.
+// Each registry name that config accepts has hosts, and config accepts these hosts.
 func TestRegistriesAreKnown(t *testing.T) {
 	if words := slices.Sorted(maps.Keys(registries)); !slices.Equal(words, config.Registries) {
 		t.Errorf("registries with hosts: got %q, want %q", words, config.Registries)

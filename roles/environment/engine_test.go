@@ -10,7 +10,7 @@ import (
 	"abl/roles/boundary"
 )
 
-// looking is an engine that sees the files of this machine, or none.
+// looking is an engine that can see the files of this machine, or cannot.
 type looking struct {
 	sandbox.Engine
 	blind bool

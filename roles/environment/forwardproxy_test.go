@@ -13,8 +13,8 @@ import (
 	"abl/internal/testing/lab"
 )
 
-// A gateway's tunnel comes to a proxy on the loopback with the token, and with the user's login for
-// the proxy.
+// A gateway's tunnel reaches a proxy on the loopback interface with the token, and with the user's
+// login for the proxy.
 func TestListenProxy(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

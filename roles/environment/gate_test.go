@@ -88,7 +88,7 @@ func TestTraffic(t *testing.T) {
 	}
 }
 
-// A call whose use is unknown counts at all that was left: no budget grows by it.
+// A call with unknown usage counts as the rest of the budget, so that no budget grows.
 func TestUnknownUseCountsAsAllThatWasLeft(t *testing.T) {
 	n, usd := int64(100), usage.Dollars(5)
 	known := roles.Charged{Tokens: 30, USD: new(usage.Dollars(4))}
@@ -125,7 +125,7 @@ func TestUnknownUseCountsAsAllThatWasLeft(t *testing.T) {
 	}
 }
 
-// Each line of a gateway's log is a sign of life, and the requests to the model are listed.
+// Each line of a gateway's log counts as activity, and the requests to the model are listed.
 func TestUsedByARunningCall(t *testing.T) {
 	g := &Gate{}
 	n := int64(7)

@@ -112,7 +112,7 @@ func TestKilledGatewayLosesItsEnd(t *testing.T) {
 	}
 }
 
-// A setup that the gateway refuses is an error with its words, which hold no key.
+// If the gateway refuses its setup, the error contains its message, without the key.
 func TestRefusedSetup(t *testing.T) {
 	s, e := place(t)
 	bad := setup()

@@ -103,8 +103,7 @@ func listed(calls []audit.Call, replays []audit.Replay) string {
 	return b.String()
 }
 
-// A replay of an abl that was killed before it judged is not one of those
-// that the verdict stands on.
+// Replays of an abl that was killed before its verdict are removed.
 func TestForgetReplays(t *testing.T) {
 	p := state.NewProject(t.TempDir(), "src", "tests")
 	const key = "p2-verify-1.1"

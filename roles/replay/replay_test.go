@@ -30,7 +30,7 @@ type target struct {
 	app *app.App
 }
 
-// replayer has an app that is ready, and tests of no file.
+// replayer returns a Runner with an app that is ready, and tests without files.
 func replayer(t *testing.T) (*target, *Runner) {
 	s := &target{Site: rolestest.NewSite(t)}
 	s.Engine.Scripts = map[string]sandboxtest.Script{"abl-id-app": rolestest.Broker(t, `{"event":"ready"}`)}

@@ -41,8 +41,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// A person types into a real bash, presses Tab and Enter, and the program gets
-// the words that bash has completed.
+// In a real bash, the program gets the arguments that Tab completed.
 func TestBashCompletes(t *testing.T) {
 	cases := map[string]string{
 		"ph\t1 --js\t":           `args=["1"] json=true`,

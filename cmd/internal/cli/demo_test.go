@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 
 var errKnown = exit.With(exit.Busy, errors.New("known trouble"), "wait for it")
 
-// tell prints the arguments and flags of a command.
-func tell(_ context.Context, in *cli.Input) error {
+// printArgs prints the arguments and flags of a command.
+func printArgs(_ context.Context, in *cli.Input) error {
 	iterations, err := in.Int("iterations")
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func tell(_ context.Context, in *cli.Input) error {
 	return err
 }
 
-// demo returns a program with every kind of flag and argument.
+// demo returns a program with every type of flag and argument.
 func demo() cli.App {
 	say := func(what string) func(context.Context, *cli.Input) error {
 		return func(_ context.Context, in *cli.Input) error {
@@ -69,7 +69,7 @@ func demo() cli.App {
 					{Name: "agent", Value: "NAME", Env: "ABL_AGENT", Usage: "the agent of both roles"},
 				},
 				Examples: "abl phase 1\nabl phase 2 --json",
-				Run:      tell,
+				Run:      printArgs,
 			},
 			{
 				Name: "images", Group: cli.Maintenance, Usage: "build or carry the images",
@@ -85,7 +85,7 @@ func demo() cli.App {
 	}
 }
 
-// odd is the demo with commands that end in all ways.
+// odd is the demo with commands for each way to end.
 func odd() cli.App {
 	fails := func(err error) func(context.Context, *cli.Input) error {
 		return func(context.Context, *cli.Input) error { return err }
@@ -99,7 +99,7 @@ func odd() cli.App {
 		cli.Command{Name: "misuse", Run: fails(fmt.Errorf("wrapped: %w", cli.Usagef("phase 0 does not exist")))},
 		cli.Command{Name: "gone", Run: func(ctx context.Context, _ *cli.Input) error { return fmt.Errorf("cannot wait: %w", ctx.Err()) }},
 		cli.Command{
-			Name: "config", Args: "[KEY] [VALUE]", Run: tell,
+			Name: "config", Args: "[KEY] [VALUE]", Run: printArgs,
 			Subs: []cli.Command{{Name: "path", Run: func(_ context.Context, in *cli.Input) error {
 				_, err := fmt.Fprintln(in.Stdout, "config path")
 				return err
@@ -114,7 +114,7 @@ func call(ctx context.Context, args ...string) (code int, stdout, stderr string)
 }
 
 func run(ctx context.Context, app cli.App, args ...string) (code int, stdout, stderr string) {
-	var out, voice bytes.Buffer
-	code = cli.Main(ctx, app, args, strings.NewReader(""), &out, &voice)
-	return code, out.String(), voice.String()
+	var outBuf, errBuf bytes.Buffer
+	code = cli.Main(ctx, app, args, strings.NewReader(""), &outBuf, &errBuf)
+	return code, outBuf.String(), errBuf.String()
 }

@@ -24,9 +24,9 @@ func TestHelp(t *testing.T) {
 	}
 	for name, args := range cases {
 		t.Run(name, func(t *testing.T) {
-			code, got, voice := call(t.Context(), strings.Fields(args)...)
-			if code != 0 || voice != "" {
-				t.Errorf("abl %s: got exit code %d, stderr %q, want 0 and none", args, code, voice)
+			code, got, stderr := call(t.Context(), strings.Fields(args)...)
+			if code != 0 || stderr != "" {
+				t.Errorf("abl %s: got exit code %d, stderr %q, want 0 and none", args, code, stderr)
 			}
 			path := filepath.Join("testdata", name+".help")
 			if *update {

@@ -45,8 +45,8 @@ func input(app *App, stdin io.Reader, stdout, stderr io.Writer) *Input {
 	r := &result{to: stdout}
 	in := &Input{
 		Stdin:   stdin,
-		Stdout:  o.Voice(r),
-		Stderr:  o.Voice(stderr),
+		Stdout:  o.Messages(r),
+		Stderr:  o.Messages(stderr),
 		Safe:    o,
 		Result:  r,
 		app:     app.Name,

@@ -12,8 +12,8 @@ import (
 	"abl/cmd/internal/exit"
 )
 
-// Whatever a command says, and however it ends, no secret that it has heard of
-// and no control of anybody's gets out, and each sentence is one line.
+// No output of a command contains a known secret or a control character, however the command ends.
+// Each message is one line.
 func TestNothingSecretLeaves(t *testing.T) {
 	const fromEnv, learnt, evil = "key-of-the-environment-11", "key-of-a-file-22", "\x1b]0;t\a\u009b\u202e\r"
 	t.Setenv("SOME_API_KEY", fromEnv)
@@ -25,7 +25,7 @@ func TestNothingSecretLeaves(t *testing.T) {
 			}
 			return nil
 		},
-		"voice": func(in *cli.Input) error { _, err := fmt.Fprintln(in.Stderr, said); return err },
+		"stderr": func(in *cli.Input) error { _, err := fmt.Fprintln(in.Stderr, said); return err },
 		"say": func(in *cli.Input) error {
 			in.Say("%s\nabl: passed", said)
 			in.Warn(said + "\nabl: passed")
@@ -43,9 +43,9 @@ func TestNothingSecretLeaves(t *testing.T) {
 				in.Safe.Hide(learnt)
 				return do(in)
 			}}}}
-			var out, voice strings.Builder
-			cli.Main(t.Context(), app, []string{"do"}, nil, &out, &voice)
-			got := out.String() + voice.String()
+			var out, stderr strings.Builder
+			cli.Main(t.Context(), app, []string{"do"}, nil, &out, &stderr)
+			got := out.String() + stderr.String()
 			if strings.Contains(got, fromEnv) || strings.Contains(got, learnt) || strings.ContainsAny(got, "\x1b\a\u009b\u202e\r") {
 				t.Errorf("got %q, want no secret and no control character", got)
 			}

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// Whatever is typed, taking it apart loses no word but those that ask for help, and
-// completing it does no harm.
+// Parsing loses no argument except a request for help, and completion never panics.
 func FuzzTake(f *testing.F) {
 	for _, typed := range []string{
 		"phase 3 --json", "phase -q -n 7 3", "phase -n=7 -- --json", "images save f --force", "--progress plain p PHASE=3",

@@ -41,9 +41,9 @@ func TestCommandLines(t *testing.T) {
 		"--version":                   "abl 1.2.3",
 	}
 	for args, want := range cases {
-		code, out, voice := run(t.Context(), odd(), strings.Fields(args)...)
-		if code != 0 || out != want+"\n" || voice != "" {
-			t.Errorf("abl %s: exit %d, stderr %q\n got %s\nwant %s", args, code, voice, out, want)
+		code, out, stderr := run(t.Context(), odd(), strings.Fields(args)...)
+		if code != 0 || out != want+"\n" || stderr != "" {
+			t.Errorf("abl %s: exit %d, stderr %q\n got %s\nwant %s", args, code, stderr, out, want)
 		}
 	}
 }
@@ -60,9 +60,9 @@ func TestVariables(t *testing.T) {
 		t.Errorf("flag over its variable: got %s, want %s in it", out, want)
 	}
 	t.Setenv("ABL_PROGRESS", "loud")
-	code, _, voice := call(t.Context(), "phase", "1")
-	if want := `abl: ABL_PROGRESS or --progress must be auto, tty, plain or json, not "loud"`; code != exit.Usage || !strings.HasPrefix(voice, want+"\n") {
-		t.Errorf("ABL_PROGRESS=loud: got exit code %d, stderr %q, want %d and %q", code, voice, exit.Usage, want)
+	code, _, stderr := call(t.Context(), "phase", "1")
+	if want := `abl: ABL_PROGRESS or --progress must be auto, tty, plain or json, not "loud"`; code != exit.Usage || !strings.HasPrefix(stderr, want+"\n") {
+		t.Errorf("ABL_PROGRESS=loud: got exit code %d, stderr %q, want %d and %q", code, stderr, exit.Usage, want)
 	}
 }
 
@@ -97,9 +97,9 @@ func TestMisuse(t *testing.T) {
 		{"completion tcsh", `completion takes bash, zsh or fish, not "tcsh"`, "see abl completion --help"},
 	}
 	for _, c := range cases {
-		code, out, voice := run(t.Context(), odd(), strings.Fields(c.args)...)
-		if want := "abl: " + c.what + "\nabl: hint: " + c.hint + "\n"; code != exit.Usage || out != "" || voice != want {
-			t.Errorf("abl %s: exit %d, stdout %q\n got %s\nwant %s", c.args, code, out, voice, want)
+		code, out, stderr := run(t.Context(), odd(), strings.Fields(c.args)...)
+		if want := "abl: " + c.what + "\nabl: hint: " + c.hint + "\n"; code != exit.Usage || out != "" || stderr != want {
+			t.Errorf("abl %s: exit %d, stdout %q\n got %s\nwant %s", c.args, code, out, stderr, want)
 		}
 	}
 }
@@ -107,42 +107,42 @@ func TestMisuse(t *testing.T) {
 func TestHowCommandsEnd(t *testing.T) {
 	t.Setenv("ABL_DEBUG", "")
 	cases := []struct {
-		args  string
-		code  int
-		voice string
+		args   string
+		code   int
+		stderr string
 	}{
 		{"known", exit.Busy, "abl: cannot go on: known trouble\nabl: hint: wait for it\n"},
 		{"hint", exit.Stuck, "abl: it is stuck; all is kept\nabl: hint: repair it\n"},
 		{"panic", exit.Bug, "abl: internal error: lost my way\nabl: hint: this is a bug: run it again with ABL_DEBUG=1 and report the output\n"},
 	}
 	for _, c := range cases {
-		code, out, voice := run(t.Context(), odd(), c.args)
-		if code != c.code || voice != c.voice || out != "" {
+		code, out, stderr := run(t.Context(), odd(), c.args)
+		if code != c.code || stderr != c.stderr || out != "" {
 			t.Errorf("abl %s: got exit code %d, stdout %q, stderr %q, want %d, none and %q",
-				c.args, code, out, voice, c.code, c.voice)
+				c.args, code, out, stderr, c.code, c.stderr)
 		}
 	}
-	code, _, voice := run(t.Context(), odd(), "odd")
-	if code != exit.Bug || strings.ContainsAny(voice, "\x1b") || strings.Count(voice, "\n") != 1 || !strings.HasPrefix(voice, "abl: first; ") {
-		t.Errorf("odd words: got exit code %d, stderr %q, want %d and one clean line", code, voice, exit.Bug)
+	code, _, stderr := run(t.Context(), odd(), "odd")
+	if code != exit.Bug || strings.ContainsAny(stderr, "\x1b") || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "abl: first; ") {
+		t.Errorf("odd words: got exit code %d, stderr %q, want %d and one clean line", code, stderr, exit.Bug)
 	}
 }
 
 func TestPanicShowsItsStackOnRequest(t *testing.T) {
 	t.Setenv("ABL_DEBUG", "1")
-	code, _, voice := run(t.Context(), odd(), "panic")
-	if code != exit.Bug || !strings.Contains(voice, "demo_test.go") || strings.Contains(voice, "hint") {
+	code, _, stderr := run(t.Context(), odd(), "panic")
+	if code != exit.Bug || !strings.Contains(stderr, "demo_test.go") || strings.Contains(stderr, "hint") {
 		t.Errorf("panic with ABL_DEBUG: got exit code %d, stderr %q, want %d, the stack and no hint",
-			code, voice, exit.Bug)
+			code, stderr, exit.Bug)
 	}
 }
 
 func TestSignalDecidesTheCode(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(exit.Signal{Number: syscall.SIGTERM})
-	code, _, voice := run(ctx, odd(), "gone")
-	if code != exit.TERM || !strings.HasPrefix(voice, "abl: interrupted by SIGTERM; everything is saved") {
-		t.Errorf("SIGTERM: got exit code %d, stderr %q, want %d and that abl was interrupted", code, voice, exit.TERM)
+	code, _, stderr := run(ctx, odd(), "gone")
+	if code != exit.TERM || !strings.HasPrefix(stderr, "abl: interrupted by SIGTERM; everything is saved") {
+		t.Errorf("SIGTERM: got exit code %d, stderr %q, want %d and that abl was interrupted", code, stderr, exit.TERM)
 	}
 }
 
@@ -150,9 +150,9 @@ func TestReaderThatLeavesIsNoFailure(t *testing.T) {
 	app := cli.App{Name: "abl", Commands: []cli.Command{{Name: "cat", Run: func(context.Context, *cli.Input) error {
 		return &fs.PathError{Op: "write", Path: os.Stdout.Name(), Err: syscall.EPIPE}
 	}}}}
-	var voice strings.Builder
-	if code := cli.Main(t.Context(), app, []string{"cat"}, nil, nil, &voice); code != 0 || voice.Len() > 0 {
-		t.Errorf("output to a closed pipe: got exit code %d, stderr %q, want 0 and none", code, voice.String())
+	var stderr strings.Builder
+	if code := cli.Main(t.Context(), app, []string{"cat"}, nil, nil, &stderr); code != 0 || stderr.Len() > 0 {
+		t.Errorf("output to a closed pipe: got exit code %d, stderr %q, want 0 and none", code, stderr.String())
 	}
 }
 
@@ -175,7 +175,7 @@ func TestBoundFlags(t *testing.T) {
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			var o, got options
-			code, _, voice := run(t.Context(), cli.App{Name: "abl", Commands: []cli.Command{{
+			code, _, stderr := run(t.Context(), cli.App{Name: "abl", Commands: []cli.Command{{
 				Name: "list",
 				Flags: []cli.Flag{
 					{Name: "all", To: &o.All},
@@ -187,8 +187,8 @@ func TestBoundFlags(t *testing.T) {
 					return nil
 				},
 			}}}, strings.Fields(c.args)...)
-			if got != c.want || (code == exit.Usage) != (c.err != "") || !strings.HasPrefix(voice, c.err) {
-				t.Errorf("got %+v, exit %d, %q, want %+v, %q", got, code, voice, c.want, c.err)
+			if got != c.want || (code == exit.Usage) != (c.err != "") || !strings.HasPrefix(stderr, c.err) {
+				t.Errorf("got %+v, exit %d, %q, want %+v, %q", got, code, stderr, c.want, c.err)
 			}
 		})
 	}

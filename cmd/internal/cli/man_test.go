@@ -8,9 +8,9 @@ import (
 )
 
 func TestManual(t *testing.T) {
-	code, page, voice := call(t.Context(), "man")
-	if code != 0 || voice != "" {
-		t.Fatalf("abl man: got exit code %d, stderr %q, want 0 and none", code, voice)
+	code, page, stderr := call(t.Context(), "man")
+	if code != 0 || stderr != "" {
+		t.Fatalf("abl man: got exit code %d, stderr %q, want 0 and none", code, stderr)
 	}
 	t.Run("golden", func(t *testing.T) {
 		const path = "testdata/man.1"

@@ -18,8 +18,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// While a model answers, a terminal shows for how long and how much has arrived. The output of the
-// command has nothing of that.
+// While a model responds, a terminal shows the elapsed time and the received size. The output of
+// the command does not contain them.
 func TestProgressOnATerminal(t *testing.T) {
 	shown := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,9 +23,9 @@ func TestCode(t *testing.T) {
 	}{
 		{"no-error", nil, 0},
 		{"unknown", errors.New("x"), 1},
-		{"cancelled-by-nobody-we-know", context.Canceled, 1},
+		{"cancelled-without-a-cause", context.Canceled, 1},
 		{"hint", wrap(&exit.Error{Code: exit.Stuck, What: "stuck"}), 3},
-		{"told-wins-over-its-cause", &exit.Error{Code: exit.Budget, Err: sandbox.ErrNoImage}, 6},
+		{"an-exit-error-wins-over-its-cause", &exit.Error{Code: exit.Budget, Err: sandbox.ErrNoImage}, 6},
 		{"image-missing", wrap(sandbox.ErrNoImage), 7},
 		{"engine-away", wrap(sandbox.ErrUnreachable), 7},
 		{"engine-too-weak", wrap(sandbox.ErrWeak), 8},
@@ -92,7 +92,7 @@ func TestBecause(t *testing.T) {
 	}
 }
 
-// The page for people has a row for every code, with the same words, and no other.
+// docs/exit-codes.md has a row with the same text for every code, and no other rows.
 func TestDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/exit-codes.md")
 	if err != nil {

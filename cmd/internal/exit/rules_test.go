@@ -59,7 +59,7 @@ func TestExitCodes(t *testing.T) {
 		if got := exit.Code(err); got != c.want {
 			t.Errorf("%v: exit code %d, want %d", c.err, got, c.want)
 		}
-		// Work on the engine may fail for any of these reasons as well.
+		// Work on the engine can also fail for any of these reasons.
 		if got := exit.Code(exit.OnEngine(err)); c.err != trouble && got != c.want {
 			t.Errorf("on the engine, %v: exit code %d, want %d", c.err, got, c.want)
 		}

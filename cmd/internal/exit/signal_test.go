@@ -88,30 +88,30 @@ func TestFirstSignalCancels(t *testing.T) {
 }
 
 func TestSecondInterruptLeavesAtOnce(t *testing.T) {
-	code, voice := signalled(t, play(t, "wait", "EXIT_TEST_HANG=1"), syscall.SIGTERM, syscall.SIGINT)
-	if code != 130 || !strings.Contains(voice, "stopped immediately") {
-		t.Errorf("second signal: got exit code %d, stderr %q, want 130 and %q", code, voice, "stopped immediately")
+	code, stderr := signalled(t, play(t, "wait", "EXIT_TEST_HANG=1"), syscall.SIGTERM, syscall.SIGINT)
+	if code != 130 || !strings.Contains(stderr, "stopped immediately") {
+		t.Errorf("second signal: got exit code %d, stderr %q, want 130 and %q", code, stderr, "stopped immediately")
 	}
 }
 
 // The first SIGINT ends only the current part, and a later one the whole. Any other signal ends both.
 func TestPart(t *testing.T) {
-	if code, voice := insisted(t, play(t, "part")); code != 130 || voice != "" {
-		t.Errorf("repeated SIGINT: got exit code %d, stderr %q, want 130 and none", code, voice)
+	if code, stderr := insisted(t, play(t, "part")); code != 130 || stderr != "" {
+		t.Errorf("repeated SIGINT: got exit code %d, stderr %q, want 130 and none", code, stderr)
 	}
 	if code, _ := signalled(t, play(t, "part"), syscall.SIGTERM); code != 143 {
 		t.Errorf("exit code after SIGTERM: got %d, want 143", code)
 	}
-	if code, voice := insisted(t, play(t, "part", "EXIT_TEST_HANG=1")); code != 130 || !strings.Contains(voice, "stopped immediately") {
-		t.Errorf("part that hangs: got exit code %d, stderr %q, want 130 and %q", code, voice, "stopped immediately")
+	if code, stderr := insisted(t, play(t, "part", "EXIT_TEST_HANG=1")); code != 130 || !strings.Contains(stderr, "stopped immediately") {
+		t.Errorf("part that hangs: got exit code %d, stderr %q, want 130 and %q", code, stderr, "stopped immediately")
 	}
 }
 
 // insisted sends SIGINT until the program has ended.
 func insisted(t *testing.T, cmd *exec.Cmd) (int, string) {
 	t.Helper()
-	var voice strings.Builder
-	cmd.Stderr = &voice
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func insisted(t *testing.T, cmd *exec.Cmd) (int, string) {
 		case <-ended:
 			tick.Stop()
 			cmd.Wait()
-			return cmd.ProcessState.ExitCode(), voice.String()
+			return cmd.ProcessState.ExitCode(), stderr.String()
 		}
 	}
 }
@@ -142,8 +142,8 @@ func insisted(t *testing.T, cmd *exec.Cmd) (int, string) {
 // signalled sends one signal after each line that cmd prints.
 func signalled(t *testing.T, cmd *exec.Cmd, signals ...syscall.Signal) (int, string) {
 	t.Helper()
-	var voice strings.Builder
-	cmd.Stderr = &voice
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func signalled(t *testing.T, cmd *exec.Cmd, signals ...syscall.Signal) (int, str
 	}
 	io.Copy(io.Discard, out)
 	cmd.Wait()
-	return cmd.ProcessState.ExitCode(), voice.String()
+	return cmd.ProcessState.ExitCode(), stderr.String()
 }
 
 func TestClosedOutputEndsNoProcess(t *testing.T) {

@@ -122,17 +122,17 @@ func TestGatewayGetsRemainingLimits(t *testing.T) {
 
 func TestBudgetFlags(t *testing.T) {
 	p := newPerson(t)
-	if code, _, voice := p.call("", "x", "--budget-usd", "+5"); code != 2 || !strings.Contains(voice, "--budget-usd +5: there is no such limit") {
-		t.Errorf("--budget-usd +5: got exit code %d with %s, want 2 and %q", code, voice, "there is no such limit")
+	if code, _, stderr := p.call("", "x", "--budget-usd", "+5"); code != 2 || !strings.Contains(stderr, "--budget-usd +5: there is no such limit") {
+		t.Errorf("--budget-usd +5: got exit code %d with %s, want 2 and %q", code, stderr, "there is no such limit")
 	}
-	if code, _, voice := p.call("", "x", "--budget-usd", "5", "--agent", "gemini", "--model", "gemini-of-nobody"); code != 2 || !strings.Contains(voice, "the model gemini-of-nobody has no price") {
-		t.Errorf("unknown model: got exit code %d with %s, want 2 and %q", code, voice, "has no price")
+	if code, _, stderr := p.call("", "x", "--budget-usd", "5", "--agent", "gemini", "--model", "gemini-of-nobody"); code != 2 || !strings.Contains(stderr, "the model gemini-of-nobody has no price") {
+		t.Errorf("unknown model: got exit code %d with %s, want 2 and %q", code, stderr, "has no price")
 	}
 	if _, err := os.Stat("solutions"); err == nil {
 		t.Error("folder solutions: got one, want none without a valid budget")
 	}
-	if code, _, voice := p.call("", "x", "--budget-tokens", "many"); code != 2 || !strings.Contains(voice, "many") {
-		t.Errorf("--budget-tokens many: got exit code %d with %s, want 2 and the value", code, voice)
+	if code, _, stderr := p.call("", "x", "--budget-tokens", "many"); code != 2 || !strings.Contains(stderr, "many") {
+		t.Errorf("--budget-tokens many: got exit code %d with %s, want 2 and the value", code, stderr)
 	}
 }
 

@@ -60,14 +60,14 @@ func TestClean(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(rec.Dir, 0o755), os.WriteFile(filepath.Join(rec.Dir, "intent.json"), []byte("{}"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	var out, voice bytes.Buffer
+	var out, stderr bytes.Buffer
 	const earlier = "learn-0123456789"
 	b := &broom{there: []sandbox.Object{
 		{Name: sandbox.Name(s.ID, "a"), Labels: map[string]string{sandbox.LabelProject: s.ID}},
 		{Name: sandbox.Name(earlier, "a"), Labels: map[string]string{sandbox.LabelProject: earlier}},
 	}}
-	in := &cli.Input{Stdout: &out, Stderr: &voice, Safe: redact.NewSanitizer(nil)}
-	in.Bare.Stderr = &voice
+	in := &cli.Input{Stdout: &out, Stderr: &stderr, Safe: redact.NewSanitizer(nil)}
+	in.Bare.Stderr = &stderr
 	removed, err := Clean(t.Context(), in, here, b)
 	if want := []string{s.ID, earlier}; err != nil || removed != 2 || !slices.Equal(b.swept, want) {
 		t.Errorf("Clean: got %d of %v, error %v, want 2 of %v; output:\n%s", removed, b.swept, err, want, out.String())
@@ -75,7 +75,7 @@ func TestClean(t *testing.T) {
 	if want := []string{filepath.Join(left.Root, ".abl/learn.json")}; !slices.Equal(b.asked, want) {
 		t.Errorf("state files of the requested objects: got %q, want %q", b.asked, want)
 	}
-	wants(t, "what is said", out.String()+voice.String(), "removed abl-"+s.ID+"-x\n", "skipped solutions/busy: a run works on it")
+	wants(t, "what is said", out.String()+stderr.String(), "removed abl-"+s.ID+"-x\n", "skipped solutions/busy: a run works on it")
 	if _, err := os.Stat(filepath.Join(rec.Dir, "stopped.json")); err != nil {
 		t.Errorf("stopped.json of the call: got error %v, want the file", err)
 	}

@@ -68,7 +68,7 @@ func newPerson(t *testing.T) person {
 	return person{t, dir}
 }
 
-func (p person) call(stdin string, args ...string) (code int, out, voice string) {
+func (p person) call(stdin string, args ...string) (code int, out, stderr string) {
 	p.Helper()
 	var o, e bytes.Buffer
 	code = cli.Main(p.Context(), app("test", openStub), args, strings.NewReader(stdin), &o, &e)
@@ -95,9 +95,9 @@ func wants(t *testing.T, what, have string, texts ...string) {
 
 func TestSession(t *testing.T) {
 	p := newPerson(t)
-	code, out, voice := p.call("", "tell the time", "-c", "2")
+	code, out, stderr := p.call("", "tell the time", "-c", "2")
 	if code != 0 {
-		t.Fatalf("exit code: got %d with %s%s, want 0", code, out, voice)
+		t.Fatalf("exit code: got %d with %s%s, want 0", code, out, stderr)
 	}
 	wants(t, "the output", out,
 		"============================================================\nAgent Learner Starting...\nTask: tell the time\nAgent: gemini (use --agent to change)\nModel: gemini-3.8-flash (use --model to change)\nLearning cycles: 2\n",
@@ -113,7 +113,7 @@ func TestSession(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	p := newPerson(t)
-	code, out, voice := p.call("", "do fail", "-c", "1", "--agent", "gemini", "--json")
+	code, out, stderr := p.call("", "do fail", "-c", "1", "--agent", "gemini", "--json")
 	var r sessionReport
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 3 {
 		t.Fatalf("got exit code %d, error %v with %s, want 3 and JSON", code, err, out)
@@ -121,7 +121,7 @@ func TestJSON(t *testing.T) {
 	if c := r.Cycles[0]; r.Best != 0 || !r.Done || c.OK || c.Failure != "the agent failed: it ended with exit code 3" || c.Version != 1 || c.Mistaken[0] != "No tests" {
 		t.Errorf("got %+v, want a first cycle that failed with exit code 3 and its mistake", r)
 	}
-	wants(t, "the voice", voice, "Agent Learner Starting...", "Phase 1: write the program (attempt 2)", "none of 1 cycles wrote a program that runs", "hint: see solutions/do-fail/cycle-1")
+	wants(t, "the stderr", stderr, "Agent Learner Starting...", "Phase 1: write the program (attempt 2)", "none of 1 cycles wrote a program that runs", "hint: see solutions/do-fail/cycle-1")
 }
 
 func TestUsage(t *testing.T) {
@@ -143,19 +143,19 @@ func TestUsage(t *testing.T) {
 		{[]string{"debug", "parse", "review", "missing"}, "cannot read the file"},
 		{[]string{"x", "--runtime", "host"}, "unknown flag \"--runtime\""},
 	} {
-		code, out, voice := p.call("", c.args...)
+		code, out, stderr := p.call("", c.args...)
 		if code != 2 || out != "" && !strings.HasPrefix(out, "====") {
 			t.Errorf("%q: got exit code %d, output %q, want 2 and none", c.args, code, out)
 		}
-		wants(t, strings.Join(c.args, " "), voice, c.wants)
+		wants(t, strings.Join(c.args, " "), stderr, c.wants)
 	}
 }
 
 func TestReplThroughAPipe(t *testing.T) {
 	p := newPerson(t)
-	code, out, voice := p.call(":memory\n:agent\n:agent claude\n:model opus\n:mode\n:agents\n:cycles 11\n:cycles 1\n:clear\n:quit now\n\ntell the time\n:m\n:mistakes\n:p\n:h\n:q\nnever\n", "--repl")
+	code, out, stderr := p.call(":memory\n:agent\n:agent claude\n:model opus\n:mode\n:agents\n:cycles 11\n:cycles 1\n:clear\n:quit now\n\ntell the time\n:m\n:mistakes\n:p\n:h\n:q\nnever\n", "--repl")
 	if code != 0 {
-		t.Fatalf("exit code: got %d with %s%s, want 0", code, out, voice)
+		t.Fatalf("exit code: got %d with %s%s, want 0", code, out, stderr)
 	}
 	wants(t, "the output", out,
 		"There is no current project yet: type a task first.\nAgent: gemini, model: gemini-3.8-flash, cycles: 3\nAgent: claude, model: claude-sonnet-5-5, cycles: 3\nAgent: claude, model: claude-opus-5-5, cycles: 3\nunknown command :mode; :help lists the commands\nunknown command :agents; :help lists the commands\n"+
@@ -164,11 +164,11 @@ func TestReplThroughAPipe(t *testing.T) {
 	if strings.Contains(out, "never") {
 		t.Errorf("output: got\n%s\nwant none after :q", out)
 	}
-	if code, _, voice = p.call("do fail", "--repl", "-c", "1"); code != 3 {
-		t.Errorf("a failed task through a pipe: got exit code %d with %s, want 3", code, voice)
+	if code, _, stderr = p.call("do fail", "--repl", "-c", "1"); code != 3 {
+		t.Errorf("a failed task through a pipe: got exit code %d with %s, want 3", code, stderr)
 	}
-	if code, _, voice = p.call(strings.Repeat("x", 2<<20), "--repl"); code != 2 || !strings.Contains(voice, "a task has more than 1 MiB") {
-		t.Errorf("a task of 2 MiB through a pipe: got exit code %d with %s, want 2 and the limit", code, voice)
+	if code, _, stderr = p.call(strings.Repeat("x", 2<<20), "--repl"); code != 2 || !strings.Contains(stderr, "a task has more than 1 MiB") {
+		t.Errorf("a task of 2 MiB through a pipe: got exit code %d with %s, want 2 and the limit", code, stderr)
 	}
 }
 
@@ -201,14 +201,14 @@ func TestAgentOfOnesOwn(t *testing.T) {
 	if err := os.WriteFile(".abl/config.yaml", []byte("version: 1\nagents:\n  mine:\n    model: my-model\n    command: \"true\"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	code, out, voice := p.call(":agent mine\n:cycles 1\ntell the time\n", "--repl")
+	code, out, stderr := p.call(":agent mine\n:cycles 1\ntell the time\n", "--repl")
 	if code != 0 {
-		t.Fatalf("exit code: got %d with %s%s, want 0", code, out, voice)
+		t.Fatalf("exit code: got %d with %s%s, want 0", code, out, stderr)
 	}
 	wants(t, "the output", out, "Agent: mine, model: my-model", "LEARNING CYCLE 1/1 [Agent: mine | Model: my-model]")
-	code, _, voice = p.call("", "x", "--agent", "mien")
-	if code != 2 || !strings.Contains(voice, `--agent: agent.builder: unknown agent "mien"; did you mean "mine"?`) {
-		t.Errorf("--agent mien: got exit code %d with %s, want 2 and the suggestion mine", code, voice)
+	code, _, stderr = p.call("", "x", "--agent", "mien")
+	if code != 2 || !strings.Contains(stderr, `--agent: agent.builder: unknown agent "mien"; did you mean "mine"?`) {
+		t.Errorf("--agent mien: got exit code %d with %s, want 2 and the suggestion mine", code, stderr)
 	}
 }
 
@@ -238,9 +238,9 @@ func TestBuilderOfTheSettings(t *testing.T) {
 			if err := errors.Join(os.Mkdir(".abl", 0o755), os.WriteFile(".abl/config.yaml", []byte("version: 1\n"+c.settings), 0o644)); err != nil {
 				t.Fatal(err)
 			}
-			code, out, voice := p.call(c.typed+":quit\n", "--repl")
+			code, out, stderr := p.call(c.typed+":quit\n", "--repl")
 			if lines := strings.Split(out, "\n"); code != 0 || len(lines) < 2 || lines[len(lines)-2] != "Agent: "+c.want+", cycles: 3" {
-				t.Errorf("got exit %d, %q, want %q at the end: %s", code, out, c.want, voice)
+				t.Errorf("got exit %d, %q, want %q at the end: %s", code, out, c.want, stderr)
 			}
 		})
 	}
@@ -256,9 +256,9 @@ func TestEffortOfTheSettings(t *testing.T) {
 		got = w.player.Efforts[0]
 		return openStub(ctx, w, x, s)
 	}
-	var out, voice bytes.Buffer
-	code := cli.Main(p.Context(), app("test", see), []string{"x", "-c", "1"}, strings.NewReader(""), &out, &voice)
+	var out, stderr bytes.Buffer
+	code := cli.Main(p.Context(), app("test", see), []string{"x", "-c", "1"}, strings.NewReader(""), &out, &stderr)
 	if code != 0 || got != "low" {
-		t.Errorf("got exit %d and effort %q, want 0 and low: %s", code, got, &voice)
+		t.Errorf("got exit %d and effort %q, want 0 and low: %s", code, got, &stderr)
 	}
 }

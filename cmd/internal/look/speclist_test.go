@@ -28,7 +28,7 @@ func specsOf(t *testing.T, contracts ...string) spec.Set {
 	return set
 }
 
-// What is not known is not guessed.
+// Results that a record does not contain are shown as missing.
 func TestLastResults(t *testing.T) {
 	old := specsOf(t, "a → 1\nb → 2", "c → 3")
 	grown := specsOf(t, "a → 1\nb → 2\nd → 4", "c → 3")

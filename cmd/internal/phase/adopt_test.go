@@ -18,7 +18,7 @@ import (
 	"abl/roles"
 )
 
-// heard keeps the notes of a run.
+// heard collects the notes of a run.
 type heard struct{ notes []string }
 
 func (h *heard) Emit(e state.Event) { h.notes = append(h.notes, e.Text) }

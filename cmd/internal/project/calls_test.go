@@ -18,8 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The scripted agent is understood without a script, one of the project's own by its
-// settings, and one that they have no more by its lines.
+// Output of the scripted agent is parsed without a script, and that of the user's own agent by its
+// settings. Output of an agent that is no longer in the settings is shown line by line.
 func TestTranscriptOfACall(t *testing.T) {
 	s := &Project{In: &cli.Input{Safe: redact.NewSanitizer([]string{"API_KEY=sk-canary-4711"})}, Folder: Folder{Conf: &config.Loaded{}}}
 	s.Conf.Agents = map[string]config.Agent{"mine": {Command: "x", Usage: "usage"}}

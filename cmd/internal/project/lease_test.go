@@ -249,7 +249,7 @@ func TestLeaseOfARunningCall(t *testing.T) {
 	}
 }
 
-// Two projects that both have work which the other lacks are the user's to decide about.
+// If both projects have work that the other lacks, the user must decide.
 func TestRemoteOfOtherWork(t *testing.T) {
 	a, b := nodes(t, time.Hour)
 	takes(t, a)

@@ -53,7 +53,7 @@ func TestCopyIsAnotherProject(t *testing.T) {
 		t.Errorf("copy: got %s in %q, want an id other than %s in %q",
 			copied.Project, copied.Root, original.Project, at("copy").Paths.Root)
 	}
-	// After it was saved, it stays the same.
+	// A saved id stays the same.
 	if err := state.Save(at("copy").Paths.State(), copied); err != nil {
 		t.Fatal(err)
 	}

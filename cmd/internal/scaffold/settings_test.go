@@ -7,7 +7,7 @@ import (
 	"abl/internal/detect"
 )
 
-// What a repository wrote stays on its line of config.yaml, and steers no terminal.
+// Text of a repository stays on its line of config.yaml and contains no control characters.
 func TestSettingsAreClean(t *testing.T) {
 	hostile := "a\x1b[31m\nnotify: {command: touch}\x00"
 	s := settings{kind: "http", repo: "."}

@@ -9,7 +9,7 @@ import (
 	"abl/roles/agent"
 )
 
-// docs/agents.md has a row for each agent that has a program, and it is true.
+// docs/agents.md has a correct row for each agent that has a program.
 func TestAgentsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/agents.md")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"abl/internal/config"
 )
 
-// A folder above the user's own can be a project that another user has made there, as in /tmp.
-// What such a file sets is not the user's. Root works in other users' projects as they would.
+// A folder above the user's own can be a project that another user has made there, as in /tmp. The
+// settings of such a project are not the user's. Root works in other users' projects as they would.
 func TestFilesOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")

@@ -57,7 +57,7 @@ func TestJSON(t *testing.T) {
 	golden(t, "events.jsonl", strings.Join(out.each, ""))
 }
 
-// The stream of a live view, a quoted line a write.
+// The golden file has the stream of a live view, one quoted line per write.
 func TestLive(t *testing.T) {
 	out := &writes{}
 	now := noon

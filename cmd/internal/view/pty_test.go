@@ -11,8 +11,7 @@ import (
 	"abl/internal/state"
 )
 
-// On a real terminal the facts are left behind as lines, the status is gone at
-// the end, and no status ever takes two rows.
+// At the end a terminal shows each event as a line and no status. A status never takes two rows.
 func TestLiveOnATerminal(t *testing.T) {
 	for _, columns := range []int{24, 40, 80, 200} {
 		got, raw := onTerminal(t, columns, "", func(v *View, tick chan<- time.Time) {
@@ -41,8 +40,7 @@ func TestLiveOnATerminal(t *testing.T) {
 	}
 }
 
-// However an agent unfolded it, no row at a terminal begins as a fact does but the
-// first of a fact.
+// No row of an agent's text looks like the first row of an event, wherever the terminal folds it.
 func TestNoRowPassesForAFact(t *testing.T) {
 	for _, columns := range []int{60, 80, 132} {
 		for pad := range columns {

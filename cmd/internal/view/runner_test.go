@@ -9,7 +9,7 @@ import (
 	"abl/internal/state"
 )
 
-// On a CI runner the lines of a call are folded, and nobody but abl commands.
+// On a CI runner the lines of a call are folded, and no command for the runner comes from an agent.
 func TestRunner(t *testing.T) {
 	t.Setenv("GITHUB_ACTIONS", "true")
 	var out bytes.Buffer

@@ -55,7 +55,7 @@ all      14    980
 	}
 }
 
-// The rest of a long line stands below its beginning, and only a verdict at the beginning is in colour.
+// A long line is folded with an indent, and only a verdict at its beginning is in colour.
 func TestLines(t *testing.T) {
 	text := "contracts\n  FAIL       P1.C2  GET /b → 404 and pass on\n  passing is no verdict\n"
 	want := "contracts\n  \x1b[31mFAIL\x1b[0m       P1.C2  GET /b\n    → 404 and pass on\n  passing is no verdict\n"

@@ -38,22 +38,22 @@ func TestOutputStreams(t *testing.T) {
 		{TTY, false, false, true, false},
 	}
 	for _, c := range cases {
-		var out, voice bytes.Buffer
-		v := Open(t.Context(), Options{Progress: c.progress, JSON: c.json, Stdout: &out, Stderr: &voice})
+		var out, stderr bytes.Buffer
+		v := Open(t.Context(), Options{Progress: c.progress, JSON: c.json, Stdout: &out, Stderr: &stderr})
 		v.Emit(state.Event{Kind: state.Note, Text: "hello"})
 		v.Close()
 		v.Close()
-		live := strings.Contains(voice.String(), clearLine)
-		plain := !live && strings.HasSuffix(voice.String(), "abl        hello\n")
+		live := strings.Contains(stderr.String(), clearLine)
+		plain := !live && strings.HasSuffix(stderr.String(), "abl        hello\n")
 		if (out.Len() > 0) != c.events || live != c.live || plain != c.plain {
 			t.Errorf("--progress %q, json %t: got stdout %q, stderr %q, want events %t, live %t, plain %t",
-				c.progress, c.json, out.String(), voice.String(), c.events, c.live, c.plain)
+				c.progress, c.json, out.String(), stderr.String(), c.events, c.live, c.plain)
 		}
 		if c.events && !json.Valid(out.Bytes()) {
 			t.Errorf("stdout: got %q, want JSON", out.String())
 		}
-		if strings.Contains(voice.String(), "\x1b[2m") {
-			t.Errorf("stderr without a terminal: got %q, want no colour", voice.String())
+		if strings.Contains(stderr.String(), "\x1b[2m") {
+			t.Errorf("stderr without a terminal: got %q, want no colour", stderr.String())
 		}
 	}
 }
@@ -62,11 +62,11 @@ func TestOutputStreams(t *testing.T) {
 func TestNotesKeepTheirIndentation(t *testing.T) {
 	for _, progress := range []string{Plain, TTY} {
 		t.Run(progress, func(t *testing.T) {
-			var voice bytes.Buffer
-			v := Open(t.Context(), Options{Progress: progress, Stderr: &voice})
+			var stderr bytes.Buffer
+			v := Open(t.Context(), Options{Progress: progress, Stderr: &stderr})
 			v.Emit(state.Event{Kind: state.Note, Text: "  P1.C1   a\nb"})
 			v.Close()
-			if got, want := voice.String(), "abl          P1.C1 a b"; !strings.Contains(got, want) {
+			if got, want := stderr.String(), "abl          P1.C1 a b"; !strings.Contains(got, want) {
 				t.Errorf("got %q, want %q in it", got, want)
 			}
 		})
@@ -186,22 +186,22 @@ func TestRefusalIsPrintedOnce(t *testing.T) {
 	code := exit.Usage
 	refusal := state.Event{Kind: state.Outcome, Text: "cannot find the key", Exit: &code}
 	for _, progress := range []string{Plain, TTY} {
-		var out, voice bytes.Buffer
-		v := Open(t.Context(), Options{Progress: progress, JSON: true, Stdout: &out, Stderr: &voice})
+		var out, stderr bytes.Buffer
+		v := Open(t.Context(), Options{Progress: progress, JSON: true, Stdout: &out, Stderr: &stderr})
 		v.Emit(refusal)
 		v.Close()
-		if voice.Len() > 0 || !strings.Contains(out.String(), "cannot find the key") {
+		if stderr.Len() > 0 || !strings.Contains(out.String(), "cannot find the key") {
 			t.Errorf("--progress %s: got stdout %q, stderr %q, want only the event",
-				progress, out.String(), voice.String())
+				progress, out.String(), stderr.String())
 		}
 	}
-	var voice bytes.Buffer
-	v := Open(t.Context(), Options{Progress: Plain, Stderr: &voice})
+	var stderr bytes.Buffer
+	v := Open(t.Context(), Options{Progress: Plain, Stderr: &stderr})
 	v.Emit(state.Event{Kind: state.PhaseStart, Phase: 1})
 	v.Emit(refusal)
 	v.Close()
-	if !strings.Contains(voice.String(), "cannot find the key") {
-		t.Errorf("end of a run: got %q, want the refusal in it", voice.String())
+	if !strings.Contains(stderr.String(), "cannot find the key") {
+		t.Errorf("end of a run: got %q, want the refusal in it", stderr.String())
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"abl/internal/wording"
 )
 
-// What runs on networks that are not proven is labelled wherever it begins and where it all ends.
+// Events that start or end a phase or a call on unproven networks have a label.
 func TestWeakNetworkIsShown(t *testing.T) {
 	code := 0
 	for _, e := range []state.Event{
