@@ -82,7 +82,7 @@ func (s Standstill) ForBuilder() string {
 		return ""
 	}
 	if s.SameTree {
-		return fmt.Sprintf("The source that was tested last is identical to that of step-%d, except for your reports, "+
+		return fmt.Sprintf("The last tested source is identical to the source of step-%d, except for your reports, "+
 			"and it failed then, too. "+
 			"Only changes in your working directory that git does not ignore are tested. "+
 			"If you think that the system is right, prove it with the INPUT given below.", s.Like)

@@ -84,7 +84,7 @@ func TestStandstillForBuilder(t *testing.T) {
 		t.Errorf("text for the Builder: got %q, want the same 2 contracts as in step-1", same)
 	}
 	tree := StandstillOf([]Attempt{attempt(1, "a", "P1.C1=404"), attempt(2, "a", "P1.C1=404")}).ForBuilder()
-	if !strings.HasPrefix(tree, "The source that was tested last is identical to that of step-1") {
+	if !strings.HasPrefix(tree, "The last tested source is identical to the source of step-1") {
 		t.Errorf("text for the Builder: got %q, want the identical source of step-1", tree)
 	}
 }

@@ -82,7 +82,7 @@ func (c Contracts) Name(r Result) Result {
 		case found == "":
 			text = fmt.Sprintf("SPEC names no contract of phases 1 to %d", c.phases)
 		case before != "" && before != found:
-			text = fmt.Sprintf("SPEC has the id %s and the words of %s", before, found)
+			text = fmt.Sprintf("SPEC has the id of %s, but the text of %s", before, found)
 		}
 		r.Entries[i].Contract = found
 		if text != "" {

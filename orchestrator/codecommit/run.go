@@ -174,7 +174,7 @@ func (r *Run) attempt(ctx context.Context, n int) error {
 	const most = 2000
 	at.Says = wording.Cut(strings.TrimSpace(r.Secrets.String(at.Says)), most)
 	if at.Says != "" {
-		r.Say(r.Model.Name() + " changes nothing, and says: " + at.Says)
+		r.Say(r.Model.Name() + " proposes no change: " + at.Says)
 	}
 	mistake, wrong := errors.AsType[Mistake](err)
 	switch {

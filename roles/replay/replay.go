@@ -310,7 +310,8 @@ func (r *Runner) runTests(ctx context.Context, p Job, url string) (out Result, e
 	out.Exit, out.Late, out.Took = exit.Code, late, time.Since(begun)
 	why, err := ended(ctx, one, exit, &out)
 	if err == nil && a.Gone(ctx, a.HolderName(place)) { // from then on the tests could not reach the app
-		why = a.HolderName(place) + " ended before the tests did, which forwards to the app: it was killed, or the tests had too many connections at a time"
+		why = a.HolderName(place) + ", which connects the tests to the app, ended before them: it was killed, or the tests " +
+			"opened too many connections at a time"
 	}
 	if err == nil && why != "" {
 		err = fmt.Errorf("%w: %s", sandbox.ErrKilled, why)

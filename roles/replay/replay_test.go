@@ -90,7 +90,7 @@ func TestReplayFaults(t *testing.T) {
 		{"what stands at the app's port is killed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			kill(t, s, b.Reach.Join)
 			return sandbox.Exit{}
-		}, "ended before the tests did, which forwards to the app", false},
+		}, ", which connects the tests to the app, ended before them", false},
 		{"the app is killed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
 			kill(t, s, appBox)
 			return sandbox.Exit{Code: 1}

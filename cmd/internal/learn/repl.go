@@ -45,7 +45,7 @@ func replCommands() []replCommand {
 		{":mistakes", ":mi", "", "show its mistakes to avoid", show(learner.MistakesFile)},
 		{":prompts", ":p", "", "show its prompt and earlier ones", show(learner.PromptsFile)},
 		{":clear", ":cl", "", "clear the screen", (*repl).clear},
-		{":quit", ":q", "", "quit, as at the end of the input", nil},
+		{":quit", ":q", "", "quit; Ctrl-D does the same", nil},
 	}
 }
 

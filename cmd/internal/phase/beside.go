@@ -73,8 +73,8 @@ func (r *Run) serve(ctx context.Context, commit string, port int, ready func(url
 		return err
 	}
 	if !r.env.Info.Near {
-		r.note(fmt.Sprintf("the engine is on another machine, and the port too: ssh -L %d:127.0.0.1:%d brings it here", port,
-			port))
+		r.note(fmt.Sprintf("the engine, and so the port, is on another machine: ssh -L %d:127.0.0.1:%d forwards it",
+			port, port))
 	}
 	up, err := r.app.Up(ctx, key, commit)
 	if err == nil && up.Failed != "" && r.unbuilt() {
