@@ -75,7 +75,7 @@ func (l *Loop) outdate(p *state.Phase, tree string) {
 }
 
 // recheckable reports whether the tests with which a stale phase passed can be replayed. It sets
-// their commit in p.
+// their commit in p and notes what the new round does.
 func (l *Loop) recheckable(p *state.Phase) (ok bool, err error) {
 	if p.Status != state.Stale {
 		return false, nil

@@ -126,8 +126,8 @@ func (v turn) alter(ctx context.Context, claims evidence.Claims, s *evidence.Sui
 	return nil
 }
 
-// alterOnce runs some of these replays in parallel. It returns the time of the longest one, 0 if an
-// app did not start or a replay failed.
+// alterOnce runs replays with altered responses in parallel. It returns the time of the longest
+// one, 0 if an app did not start or the machine failed.
 func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.Alteration, limit time.Duration) (longest time.Duration, err error) {
 	runs, errs := make([]replay.Result, len(all)), make([]error, len(all))
 	var running sync.WaitGroup
@@ -147,7 +147,7 @@ func (v turn) alterOnce(ctx context.Context, s *evidence.Suite, all []evidence.A
 			return 0, nil
 		}
 		longest = max(longest, run.Took)
-		s.Tried(all[i], asEvidence(run))
+		s.RanAltered(all[i], asEvidence(run))
 	}
 	if s.AlteredFault() != "" {
 		return 0, nil

@@ -36,7 +36,7 @@ type Used struct {
 	Requests []string
 }
 
-// GateName returns the engine-wide name of the container of a call's gateway.
+// GateName returns the name of the container of a call's gateway.
 func GateName(id, key string) string { return sandbox.Name(id, key+"-gateway") }
 
 // Traffic summarizes the log of a call's gateway.

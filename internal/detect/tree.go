@@ -165,7 +165,8 @@ func (f folder) hasFolder(name string) bool {
 	return len(f.tree.Below(f.at(name), nil)) > 0
 }
 
-// module returns the file of Node.js that a name without its ending may stand for, "" if the folder does not have it.
+// module returns the file of Node.js that a name without its extension refers to, "" if the folder
+// does not have it.
 func (f folder) module(name string) string {
 	return f.first(path.Clean(name) + " " + name + ".js " + path.Join(name, "index.js"))
 }

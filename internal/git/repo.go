@@ -92,7 +92,7 @@ func Open(dir string, o Options) (*Repo, error) {
 		return nil, err
 	}
 	r := &Repo{repository: repository{dir, gitdir.At(filepath.Join(dir, ".git"), id)}, id: id, opts: o}
-	if _, err := r.settled(); err != nil {
+	if _, err := r.checkedFiles(); err != nil {
 		return nil, err
 	}
 	if err := r.readConfig(); err != nil {
@@ -305,9 +305,9 @@ func (r *Repo) there() error {
 	return nil
 }
 
-// settled returns the ordinary files of .git. It fails if .git was replaced after Open or is on
-// another branch.
-func (r *Repo) settled() ([]string, error) {
+// checkedFiles returns the ordinary files of .git. It fails if .git was replaced or switched to
+// another branch after Open.
+func (r *Repo) checkedFiles() ([]string, error) {
 	if err := r.there(); err != nil {
 		return nil, err
 	}
@@ -337,7 +337,7 @@ var steering = []string{"config", "config.worktree", "info/attributes", "info/gr
 // which it may fetch in the background. It returns ErrForeign if .git contains something
 // unexpected.
 func (r *Repo) Seal() (s state.Seal, err error) {
-	files, err := r.settled()
+	files, err := r.checkedFiles()
 	if err == nil {
 		s.History, err = r.git.Packed()
 	}

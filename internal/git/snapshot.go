@@ -48,7 +48,7 @@ func (r *Repo) Snapshot(ctx context.Context, m Message) (Snap, error) {
 		}
 		defer unlock()
 	}
-	if _, err := r.settled(); err != nil {
+	if _, err := r.checkedFiles(); err != nil {
 		return Snap{}, err
 	}
 	head, ok, err := r.Head()

@@ -57,8 +57,8 @@ func (o Outcome) Transient() bool {
 // statuses maps HTTP statuses of a provider's response to outcomes.
 var statuses = map[int64]Outcome{401: Refused, 402: Quota, 403: Refused, 413: TooLarge, 429: RateLimited}
 
-// FromHTTP returns the outcome for the HTTP status of a provider's response, "" if the status means
-// none of them.
+// FromHTTP returns the outcome for the HTTP status of a provider's response, "" if the status has
+// none.
 func FromHTTP(status int64) Outcome {
 	if status >= 500 && status < 600 {
 		return Unavailable

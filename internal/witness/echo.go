@@ -112,7 +112,7 @@ func (e echo) equals(value any) bool {
 	if n, ok := value.(json.Number); ok && e.sent == n.String() {
 		return true
 	}
-	return number(e.sent, value) || reflect.DeepEqual(e.sent, value)
+	return equalNumbers(e.sent, value) || reflect.DeepEqual(e.sent, value)
 }
 
 // fill returns the text that the contract expects after a request with these echoes.

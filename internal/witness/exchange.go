@@ -103,15 +103,15 @@ func (c Claim) request(x Exchange) (r request, rank int, ok bool) {
 		return r, len(c.words), c.askedRun(x)
 	}
 	for _, one := range c.requests {
-		if _, whole, n := one.asked(x); whole && (!ok || n > rank) {
+		if _, whole, n := one.matches(x); whole && (!ok || n > rank) {
 			r, rank, ok = one, n, true
 		}
 	}
 	return r, rank, ok
 }
 
-// Rank returns how specific the contract's request is for x: the number of words of a command, or of segments in the path of x that are literally in the path of the
-// contract's request. It returns -1 if x has another request.
+// Rank returns how specific the contract's request is for x: the number of words of a command, or
+// of path segments that are literally equal. It returns -1 if x has another request.
 func (c Claim) Rank(x Exchange) int {
 	if _, rank, ok := c.request(x); ok {
 		return rank
@@ -122,7 +122,7 @@ func (c Claim) Rank(x Exchange) int {
 // AskedOtherwise reports whether x differs from a request of the contract only in headers or body.
 func (c Claim) AskedOtherwise(x Exchange) bool {
 	return slices.ContainsFunc(c.requests, func(r request) bool {
-		target, whole, _ := r.asked(x)
+		target, whole, _ := r.matches(x)
 		return target && !whole
 	})
 }

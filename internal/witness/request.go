@@ -102,7 +102,7 @@ func (c Claim) Ordered() bool {
 func (c Claim) Follows(x Exchange, earlier []Exchange) bool {
 	r, _, ok := c.request(x)
 	return !ok || r.before == nil || slices.ContainsFunc(earlier, func(y Exchange) bool {
-		target, _, _ := r.before.asked(y)
+		target, _, _ := r.before.matches(y)
 		return target && r.samePath(x, y)
 	})
 }
@@ -222,15 +222,15 @@ func (r *request) readRest(above int) {
 	r.more = letter.MatchString(sentHeader.ReplaceAllString(r.rest[:above]+rest, ""))
 }
 
-// asked compares x with the request: its method, path and query, and also its headers and body. rank is
-// the number of literally equal segments of the path.
-func (r request) asked(x Exchange) (target, whole bool, rank int) {
+// matches compares x with the request. target reports whether method, path and query match, and
+// whole whether headers and body match, too. rank is the number of literally equal path segments.
+func (r request) matches(x Exchange) (target, whole bool, rank int) {
 	values, rank, ok := r.hasPath(x)
 	target = ok && r.hasQuery(values, r.more)
 	return target, target && r.hasBody(x) && r.hasHeaders(x) && r.words.fits(r, x), rank
 }
 
-// hasPath compares method and path. It returns the query of x.
+// hasPath compares method and path. It returns the query of x and the rank.
 func (r request) hasPath(x Exchange) (query url.Values, rank int, ok bool) {
 	// Clients of a proxy send the app's address before the path.
 	raw, text, _ := strings.Cut(origin.ReplaceAllString(x.Target, ""), "?")

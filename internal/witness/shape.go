@@ -31,8 +31,9 @@ type field struct {
 }
 
 // findDocument finds the first complete document in text, except in paths and in a quoted text that
-// has other words ("Items [3]"). start is -1 if it finds none. body is nil if it cannot be parsed or is prose in brackets. In a request, an empty document
-// counts and bare keys are prose.
+// has other words ("Items [3]"). start is -1 without one. body is nil if the document cannot
+// be parsed or is prose in brackets. In a request, an empty document counts and bare keys are
+// prose.
 func findDocument(text string, request bool) (body *shape, start, end int) {
 	var quotes [][]int
 	if !request {
@@ -301,7 +302,8 @@ func (v *shape) unordered(any bool) *shape {
 	return v
 }
 
-// echo marks the texts of a request that its response repeats. Tests may send other texts there.
+// echo sets echoed for the strings of a request that its response repeats. Tests may send other
+// strings there.
 func (v *shape) echo(answer func(text string) bool) {
 	if v != nil {
 		v.leaves("", func(_ string, leaf *shape) {
@@ -311,7 +313,7 @@ func (v *shape) echo(answer func(text string) bool) {
 	}
 }
 
-// echoes returns the values that doc has instead of placeholders and marked texts.
+// echoes returns the values that doc has instead of placeholders and echoed strings.
 func (v shape) echoes(doc any) (all []echo) {
 	switch text, ok := doc.(string); {
 	case ok && v.echoed:
@@ -341,7 +343,7 @@ func (v shape) scalarFits(doc any, echoes []echo) bool {
 	if ok && text {
 		return (written{want, v.vars}).fill(echoes).equals(has)
 	}
-	return v.of == doc || number(v.of, doc)
+	return v.of == doc || equalNumbers(v.of, doc)
 }
 
 // fits reports whether doc contains the shape. Unless exact is set, doc may have more keys, and more

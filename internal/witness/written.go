@@ -176,8 +176,8 @@ func hasField(doc any, key string, value shape) bool {
 // digits matches a whole number. Large ones differ in digits that a float64 does not have.
 var digits = regexp.MustCompile(`^-?\d+$`)
 
-// number reports whether want and has are equal numbers.
-func number(want, has any) bool {
+// equalNumbers reports whether want and has are equal numbers.
+func equalNumbers(want, has any) bool {
 	a, ok := want.(json.Number)
 	b, is := has.(json.Number)
 	if !ok || !is {

@@ -91,7 +91,7 @@ func TestAlteredRuns(t *testing.T) {
 					for _, one := range s.Altering(a).Answers {
 						r.Record[0].Altered = r.Record[0].Altered || one.Claim.Fits(r.Record[0])
 					}
-					s.Tried(a, r)
+					s.RanAltered(a, r)
 				}
 			}
 			f, seen := Decide(nil, s), ""

@@ -67,7 +67,7 @@ func TestDetectsInSpiteOfNullApps(t *testing.T) {
 				for _, a := range all {
 					r := run(!strings.Contains(notices, string(a.Of["P1.C1"])))
 					r.Record[0].Altered = true
-					s.Tried(a, r)
+					s.RanAltered(a, r)
 				}
 			}
 			if st := Decide(nil, s).Contracts[0]; st.Is != want {

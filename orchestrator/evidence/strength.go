@@ -23,9 +23,9 @@ type Alteration struct {
 	touched map[string]string // by contract, how a response changed that its test should have detected
 }
 
-// Tried adds such a replay. It only keeps what it needs of the record, because there are many
-// replays. A replay that broke off shows nothing.
-func (s *Suite) Tried(a Alteration, r Run) {
+// RanAltered adds a replay with altered responses. It does not keep the record, because there are
+// many replays. An incomplete replay proves nothing.
+func (s *Suite) RanAltered(a Alteration, r Run) {
 	r = s.ranked(r)
 	a.tap, a.touched = r.TAP, map[string]string{}
 	if r.Fault {
@@ -41,7 +41,8 @@ func (s *Suite) Tried(a Alteration, r Run) {
 	s.Altered = append(s.Altered, a)
 }
 
-// AlteredFault returns the fault of the machine that prevented one of these replays, or "".
+// AlteredFault returns the fault of the machine that prevented a replay with altered responses, or
+// "".
 func (s Suite) AlteredFault() string {
 	for _, a := range s.Altered {
 		if a.fault != "" {
@@ -107,7 +108,7 @@ func (s *Suite) Alterations() (all []Alteration) {
 	for _, i := range order {
 		c := s.Contracts[i]
 		for _, what := range s.kinds(c) {
-			if s.unnoticed(c) != "" || s.noticed(c, what) || triedAlone(s.Altered, c.ID, what) {
+			if s.unnoticed(c) != "" || s.noticed(c, what) || alteredSeparately(s.Altered, c.ID, what) {
 				continue
 			}
 			at := slices.IndexFunc(all, func(a Alteration) bool { return fitsInto(a, s.Altered, c.ID, what) })
@@ -120,9 +121,9 @@ func (s *Suite) Alterations() (all []Alteration) {
 	return all
 }
 
-// fitsInto reports whether the replays so far show that the tests of a contract and of those that a
-// further replay alters ignore each other's alterations. A contract of whose responses an earlier
-// replay altered none needs its own replay.
+// fitsInto reports whether replay a can also alter the responses of contract id. The replays so far
+// must show that its test and the tests of the other contracts in a ignore each other's
+// alterations. If an earlier replay met no response to alter, the contract needs its own replay.
 func fitsInto(a Alteration, made []Alteration, id string, what witness.Alteration) bool {
 	for _, before := range made {
 		if before.Of[id] == what && before.touched[id] == "" {
@@ -141,9 +142,9 @@ func fitsInto(a Alteration, made []Alteration, id string, what witness.Alteratio
 // others at first, because many tests would fail.
 const oftenAsked = 3
 
-// plan returns the first replays. Each contract is altered in another half of them. So for each pair
-// there are a replay that only alters the first one, and a replay that only alters the second one:
-// 6 replays are enough for 20 contracts, 8 for 70.
+// plan returns the first replays. Each contract is altered in a different half of them. So for each
+// pair of contracts, one replay alters the first but not the second, and another the second but not
+// the first: 6 replays are enough for 20 contracts, 8 for 70.
 func (s *Suite) plan() []Alteration {
 	var several []Contract
 	for _, c := range s.Contracts {
@@ -199,8 +200,8 @@ func (s Suite) fitting(c Contract) (n int) {
 	return n
 }
 
-// triedAlone reports whether there was a replay that only altered this contract's responses.
-func triedAlone(made []Alteration, id string, what witness.Alteration) bool {
+// alteredSeparately reports whether there was a replay that only altered this contract's responses.
+func alteredSeparately(made []Alteration, id string, what witness.Alteration) bool {
 	return slices.ContainsFunc(made, func(a Alteration) bool { return len(a.Of) == 1 && a.Of[id] == what })
 }
 
@@ -247,7 +248,7 @@ func (s Suite) detects(c Contract) bool {
 		!slices.ContainsFunc(kinds, func(what witness.Alteration) bool { return !s.noticed(c, what) })
 }
 
-// Altering returns the instructions for the witness in such a replay.
+// Altering returns the instructions for the witness in a replay with an alteration.
 func (s Suite) Altering(a Alteration) *witness.Altering {
 	var altering witness.Altering
 	for _, c := range s.Contracts {
@@ -287,7 +288,7 @@ const (
 	goesByOther = "weak"
 )
 
-// Others names the altered responses of these replays.
+// Others names the altered responses in a message.
 func (s Suite) Others() string { return "altered " + s.vocabulary().answers }
 
 // unshown returns why it is not shown that the test of a contract detects altered responses. It
@@ -300,7 +301,7 @@ func (s Suite) unshown(c Contract) string {
 		return goesByOther
 	case left < 0:
 		return ""
-	case triedAlone(s.Altered, c.ID, kinds[left]):
+	case alteredSeparately(s.Altered, c.ID, kinds[left]):
 		return notAltered
 	}
 	return notReached

@@ -27,7 +27,7 @@ func TestStrength(t *testing.T) {
 		for _, id := range ids {
 			a.Of[id] = witness.OfStatus
 		}
-		return func(s *Suite) { s.Tried(a, r) }
+		return func(s *Suite) { s.RanAltered(a, r) }
 	}
 	for _, c := range []struct {
 		name    string
@@ -160,7 +160,7 @@ func TestAlterationsOfManyContracts(t *testing.T) {
 				}
 				s.Ran(s.played(Alteration{}, looksAt))
 				for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
-					s.Tried(all[0], s.played(all[0], looksAt))
+					s.RanAltered(all[0], s.played(all[0], looksAt))
 				}
 				var weak []int
 				for i, c := range s.Contracts {

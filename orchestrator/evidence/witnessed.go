@@ -21,7 +21,7 @@ func (r Run) asked() bool {
 	})
 }
 
-// echoed reports whether a test line that is ok was sent by the app itself.
+// echoed reports whether the app itself sent a test line that is ok.
 func (s Suite) echoed(c Contract) bool {
 	return slices.ContainsFunc(s.Real, func(r Run) bool {
 		return slices.ContainsFunc(r.TAP.Of(c.ID).Points, func(p tap.Point) bool {

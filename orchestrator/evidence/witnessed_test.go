@@ -147,7 +147,7 @@ ask GET /health >answer; ask POST /notes '{"text":"milk"}' >answer; ask GET /not
 			}
 			for all := s.Alterations(); len(all) > 0; all = s.Alterations() {
 				for _, a := range all {
-					s.Tried(a, watched(s.Altering(a)))
+					s.RanAltered(a, watched(s.Altering(a)))
 				}
 			}
 			f := Decide(nil, s)

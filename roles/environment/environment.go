@@ -88,7 +88,7 @@ func Open(ctx context.Context, o Options) (*Environment, error) {
 		if err != nil {
 			left, cerr := e.Close(ctx, err)
 			if left != "" && cerr == nil {
-				e.Note(Left(left))
+				e.Note(RunningNote(left))
 			}
 			return nil, errors.Join(err, cerr)
 		}
@@ -273,8 +273,8 @@ func (e *Environment) Close(ctx context.Context, why error) (left string, err er
 	return left, err
 }
 
-// Left returns the message that a call still runs.
-func Left(call string) string {
+// RunningNote returns the note that a call is still running.
+func RunningNote(call string) string {
 	return "call " + call + " is still running: the next run attaches to it, abl clean ends it"
 }
 

@@ -134,7 +134,7 @@ func (g *Gate) watch(ctx context.Context, box sidecar) {
 	g.unwatch = func() { cancel(); <-done }
 }
 
-// sees records a line with the usage in the log of a call's gateway.
+// sees updates the usage of the call from a line of its gateway's log.
 func (g *Gate) sees(e gateway.Entry) {
 	is := usedBy(e.Sum)
 	if was := g.used.Load(); was != nil {

@@ -83,7 +83,8 @@ func (s sidecar) Watch(ctx context.Context, look func(gateway.Entry)) {
 	}
 }
 
-// see calls look with each line whose number is greater than last. It returns the newest number.
+// see calls look with each line after number last that has the usage. It stores the newest line and
+// returns its number.
 func (s sidecar) see(ctx context.Context, last int64, look func(gateway.Entry)) (int64, error) {
 	log, err := s.log(ctx)
 	if err != nil || log.Sum() == nil {

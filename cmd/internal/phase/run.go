@@ -177,7 +177,7 @@ func (r *Run) note(text string) { r.emit(state.Event{Phase: r.phase, Text: text}
 func (r *Run) end(ctx context.Context, why error) error {
 	left, err := r.env.Close(ctx, why)
 	if left != "" && err == nil {
-		r.emit(state.Event{Phase: r.phase, Call: left, Text: environment.Left(left)})
+		r.emit(state.Event{Phase: r.phase, Call: left, Text: environment.RunningNote(left)})
 	}
 	return err
 }

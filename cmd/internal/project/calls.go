@@ -84,8 +84,8 @@ func (s *Project) Changes(ctx context.Context, n int, each func(git.Change) erro
 	return git.Changes(ctx, src, from, tip, each)
 }
 
-// FilesChanged counts the paths that phase n changed in the source, the Builder's run reports excluded. It
-// returns -1 if that is not known or a phase is running.
+// FilesChanged counts the paths that phase n changed in the source, without the Builder's run
+// reports. It returns -1 if the number is unknown or a phase is running.
 func (s *Project) FilesChanged(ctx context.Context, n int) int {
 	count, reports := 0, path.Join(s.Conf.Source.Dir, roles.Builder.Reports)+"/"
 	if err := s.Changes(ctx, n, func(c git.Change) error {
