@@ -45,7 +45,7 @@ func (m *Maker) build(ctx context.Context, r recipe, labels map[string]string) e
 	}
 	switch {
 	case failed == nil:
-		m.say("%s: made after %.1fs", r.name, time.Since(begun).Seconds())
+		m.say("%s: built in %.1fs", r.name, time.Since(begun).Seconds())
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err() // cancelled, not failed

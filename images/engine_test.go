@@ -52,8 +52,8 @@ func TestEngineHolderIsBuiltOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer remove(t, e, ref)
-	if len(steps) == 0 || !strings.HasPrefix(steps[len(steps)-1], "holder: made after ") {
-		t.Errorf("progress: got %q, want a last line that starts with %q", steps, "holder: made after ")
+	if len(steps) == 0 || !strings.HasPrefix(steps[len(steps)-1], "holder: built in ") {
+		t.Errorf("progress: got %q, want a last line that starts with %q", steps, "holder: built in ")
 	}
 	steps = nil
 	again, err := m.Holder(t.Context())

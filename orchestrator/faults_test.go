@@ -37,7 +37,7 @@ func TestFaultsDecideNothing(t *testing.T) {
 		{"each try, and the tests assert nothing", says(map[string][]string{"no app": {fault, yes}, "empty": {fault, yes}, "500": {fault, yes}}), "",
 			"unverified: P1.C1 is vacuous"},
 		{"away, always", says(map[string][]string{"no app": never}), "", "unverified: P1.C1 is untried: its tests were not run with the app away (a container"},
-		{"an empty 200, always", says(map[string][]string{"empty": never}), "", "unverified: P1.C1 is untried: its tests were not run under an app that answers everything with an empty 200"},
+		{"an empty 200, always", says(map[string][]string{"empty": never}), "", "unverified: P1.C1 is untried: its tests were not run under an app that responds to everything with an empty 200"},
 		{"all tries, always", says(map[string][]string{"no app": never, "empty": never, "500": never}), "", "unverified: P1.C1 is untried"},
 		{"not ok, and the second is ended", says(map[string][]string{"app": {suite(1, "-+"), fault}}), "", "unverified: P1.C1 is untried"},
 	} {

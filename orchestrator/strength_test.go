@@ -47,7 +47,7 @@ func TestStrengthDecides(t *testing.T) {
 		{"ok for one that is not, and they notice", "-+", "12", always(time.Hour), nil,
 			"pass 2 shown for 2 of 2 contracts: nothing failed"},
 		{"ok for one that is not", "-+", "12", always(0), nil,
-			"unverified 0 not checked, because verify.strength_time is 0: P1.C2 is weak: its test is ok under an app that answers everything with an empty 200 (the contract: GET /1/2 → 404)"},
+			"unverified 0 not checked, because verify.strength_time is 0: P1.C2 is weak: its test is ok under an app that responds to everything with an empty 200 (the contract: GET /1/2 → 404)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, map[string]play{"p1-verify-1.1": {class: outcome.Done, report: true}})

@@ -44,7 +44,7 @@ func CheckSources(p state.Project, mounts []sandbox.Mount) error {
 	return nil
 }
 
-// forbidden returns true for a directory that no container may see.
+// forbidden reports whether no container may see a directory.
 func forbidden(p state.Project, is fs.FileInfo) bool {
 	home, _ := os.UserHomeDir() // "" is ignored below
 	return slices.ContainsFunc([]string{p.Root, filepath.Dir(p.State()), home, "/"}, func(path string) bool {

@@ -126,7 +126,7 @@ func (t tool) checkFailed(specs []spec.Spec, contracts failedspecs.Contracts, f 
 	}
 	_, left := failedspecs.NewFilter(specs, testNames(t.Dir)).Pass(result.Entries)
 	for _, p := range left {
-		f.add(wrong, "%s:%d: %s: use the words of the specs", failed, p.Line, p.Text)
+		f.add(wrong, "%s:%d: %s: use the text of the specs", failed, p.Line, p.Text)
 	}
 	return result.Entries
 }

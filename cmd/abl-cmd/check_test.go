@@ -134,10 +134,10 @@ func TestCheckFiles(t *testing.T) {
 		{"a code block", "SPEC: GET /x → 404\nINPUT: GET /x\nOBSERVED:\n```json\n{}\n```\n",
 			[]string{"wrong: failed_specs.md:4: an entry contains a code block: write the value on one line, after its label"}},
 		{"code, a trace, a test, a path", "SPEC: GET /x → 404\nINPUT: GET /x in /workspace/tests/x\nOBSERVED: 500 in test_refused_path\n  at f (/a/b.js:1:2)\n  expect(1).toBe(2)\n", []string{
-			"wrong: failed_specs.md:1: INPUT contains a path of a workspace, which does not reach the Builder: use the words of the specs",
-			"wrong: failed_specs.md:1: OBSERVED contains a stack trace, which does not reach the Builder: use the words of the specs",
-			"wrong: failed_specs.md:1: OBSERVED contains code, which does not reach the Builder: use the words of the specs",
-			"wrong: failed_specs.md:1: OBSERVED contains the name of a test, which does not reach the Builder: use the words of the specs"}},
+			"wrong: failed_specs.md:1: INPUT contains a path of a workspace, which does not reach the Builder: use the text of the specs",
+			"wrong: failed_specs.md:1: OBSERVED contains a stack trace, which does not reach the Builder: use the text of the specs",
+			"wrong: failed_specs.md:1: OBSERVED contains code, which does not reach the Builder: use the text of the specs",
+			"wrong: failed_specs.md:1: OBSERVED contains the name of a test, which does not reach the Builder: use the text of the specs"}},
 	} {
 		d.write("failed_specs.md", c.text)
 		if !strings.Contains(c.text, "/x → 404\nINPUT") { // no complete entry about P1.C2

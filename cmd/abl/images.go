@@ -131,7 +131,7 @@ func saveImages(ctx context.Context, in *cli.Input) error {
 	f, err := os.OpenFile(in.Args[0], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return exit.With(exit.Usage, fmt.Errorf("cannot save the images: %w", err),
-			"name a file that does not exist yet, in a folder that does")
+			"name a new file in an existing folder")
 	}
 	save := onEngine(func(ctx context.Context, _ *cli.Input, m *images.Maker) ([]string, error) {
 		return m.Save(ctx, &counted{Writer: f, report: m.Progress, begun: time.Now()}, in.Args[1:]...)

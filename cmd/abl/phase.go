@@ -46,7 +46,7 @@ func (o *runOptions) flags() []cli.Flag {
 		{Name: "dry-run", Usage: "show prompts, mounts, networks, models and budget; start nothing"},
 		{Name: "again", To: &o.again,
 			Usage: "begin a new round of iterations of a stuck or unverified phase; " +
-				"run the tests of a passed one again on the current source"},
+				"run the tests of a passed phase again on the current source"},
 	})
 }
 

@@ -106,7 +106,7 @@ func TestPassingCommitRunsFromItsArchive(t *testing.T) {
 			got)
 	}
 	const ignored = `abl tests the commit, which does not contain ".env" (ignored by .gitignore:2), "dist" (ignored by .gitignore:1)`
-	const inside = `"deps/lib/answer.mjs" (inside a submodule: commits of this repository cannot hold it)`
+	const inside = `"deps/lib/answer.mjs" (inside a submodule: commits of this repository cannot contain it)`
 	wants(t, "the notes after the fails", noteTexts(all), ignored+"\n", inside+`, "dist" (ignored by .gitignore:1)`)
 	wants(t, "the third Builder's prompt", p.Read(".abl/logs/calls/p1-build-3.1/in/prompt.md"),
 		"    deps/lib/answer.mjs: inside a submodule")

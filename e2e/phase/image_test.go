@@ -28,7 +28,7 @@ func TestProjectDockerfile(t *testing.T) {
 		r := p.Must(0, "phase", "1", "--json")
 		n := 0
 		for _, e := range of(events(t, r), state.Note) {
-			if strings.HasPrefix(e.Text, "project: made after ") {
+			if strings.HasPrefix(e.Text, "project: built in ") {
 				n++
 			}
 		}

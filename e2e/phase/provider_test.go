@@ -121,7 +121,7 @@ var troubledRuns = []troubledRun{
 		exit: 75,
 		env:  []string{"ABL_LOOP_IDLE_TIMEOUT=3s", "ABL_LOOP_OUTAGE_BUDGET=0s"},
 		troubles: []trouble{
-			{modelserver.Silence, "away", "did not answer its last request (stopped as idle)"},
+			{modelserver.Silence, "away", "did not respond to its last request (stopped as idle)"},
 		},
 	},
 	{
@@ -131,7 +131,7 @@ var troubledRuns = []troubledRun{
 			"ABL_LOOP_CALL_TIMEOUT=15s", "ABL_LOOP_OUTAGE_BUDGET=0s",
 		},
 		troubles: []trouble{ // only the timeout ends this call
-			{modelserver.Slow, "away", "did not answer its last request"},
+			{modelserver.Slow, "away", "did not respond to its last request"},
 		},
 	},
 }

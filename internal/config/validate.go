@@ -262,7 +262,7 @@ func (l *Loaded) refuse(secrets map[string]string, places string) error {
 	for key, value := range l.at(places) {
 		for name, secret := range byKey(secrets) {
 			if secret != "" && (value == secret || len(secret) >= shortest && strings.Contains(value, secret)) {
-				return l.mistake(key, "use a value for tests", "holds the secret %s", name)
+				return l.mistake(key, "use a value for tests", "contains the secret %s", name)
 			}
 		}
 	}

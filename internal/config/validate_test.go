@@ -218,7 +218,7 @@ func TestCheckSecrets(t *testing.T) {
 		if (err != nil) != tt.held {
 			t.Errorf("secret in %s: got error %v, want one: %t", tt.value, err, tt.held)
 		}
-		if err != nil && (!strings.HasPrefix(err.Error(), ".abl/config.yaml:5: app.env.URL: holds the secret ") || strings.Contains(err.Error(), "sesame")) {
+		if err != nil && (!strings.HasPrefix(err.Error(), ".abl/config.yaml:5: app.env.URL: contains the secret ") || strings.Contains(err.Error(), "sesame")) {
 			t.Errorf("secret in %s: got error %v, want one that names app.env.URL, without the secret", tt.value, err)
 		}
 	}
@@ -230,7 +230,7 @@ func TestCheckSecretsOfServices(t *testing.T) {
 		t.Error(err)
 	}
 	l.App = &App{Services: map[string]Service{"db": {Env: map[string]string{"PASS": "sesame"}}}}
-	if err := l.CheckSecrets(map[string]string{"KEY": "sesame"}); err == nil || !strings.Contains(err.Error(), "app.services.db.env.PASS: holds the secret KEY") {
+	if err := l.CheckSecrets(map[string]string{"KEY": "sesame"}); err == nil || !strings.Contains(err.Error(), "app.services.db.env.PASS: contains the secret KEY") {
 		t.Errorf("secret of a service: got error %v, want one that names app.services.db.env.PASS and KEY", err)
 	}
 }
@@ -274,7 +274,7 @@ func TestCheckCommands(t *testing.T) {
 	} {
 		l = &Loaded{Config: Default()}
 		set()
-		if err := l.CheckCommands(keys); err == nil || !strings.Contains(err.Error(), want+": holds the secret KEY") || strings.Contains(err.Error(), "sesame") {
+		if err := l.CheckCommands(keys); err == nil || !strings.Contains(err.Error(), want+": contains the secret KEY") || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("secret in %s: got error %v, want one that names it and KEY, without the secret", want, err)
 		}
 	}

@@ -44,7 +44,7 @@ func (v *verdict) read(body []byte) {
 	v.Aside = !offers
 	switch {
 	case p.secret().Holds(body):
-		v.deny(http.StatusForbidden, "the body holds the provider's key")
+		v.deny(http.StatusForbidden, "the body contains the provider's key")
 	case err != nil:
 		v.deny(http.StatusBadRequest, err.Error())
 	case !slices.Contains(p.Models, model):

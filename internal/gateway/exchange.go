@@ -110,7 +110,7 @@ func (x *exchange) respond(status int, body []byte) {
 var (
 	errCallOver = errors.New("the call is over")
 	errTime     = errors.New("the provider was silent or slow, and the request took too long")
-	errIdle     = errors.New("the provider fell silent")
+	errIdle     = errors.New("the provider stopped sending")
 	errLong     = errors.New("it is longer than the limit")
 )
 

@@ -213,7 +213,7 @@ func TestBody(t *testing.T) {
 		{meter.Chat, `"model"`, noJSON},
 		{meter.Chat, ``, noJSON},
 		{meter.Chat, "{\"model\":\"m1\"}\x00", noJSON},
-		{meter.Chat, `{"model":"m1","user":"the-real-key"}`, "403 the body holds the provider's key"},
+		{meter.Chat, `{"model":"m1","user":"the-real-key"}`, "403 the body contains the provider's key"},
 		{meter.Chat, `{"model":"m1","metadata":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}`, noJSON},
 
 		{meter.Gemini, `{"tools":[{"functionDeclarations":[]},{"function_declarations":[]}]}`, ok},

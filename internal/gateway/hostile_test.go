@@ -36,8 +36,8 @@ func TestHostileUpstream(t *testing.T) {
 	}{
 		{"silent before the headers", func(_ http.ResponseWriter, q *http.Request) { hold(q) }, Limits{HeadersMS: 50}, 504, "*", false, "the provider did not respond", "none", most},
 		{"slow beyond the request's time", func(_ http.ResponseWriter, q *http.Request) { hold(q) }, Limits{RequestMS: 50}, 504, "*", false, "the request took too long", "none", most},
-		{"silent after the headers", func(w http.ResponseWriter, q *http.Request) { flush(w); hold(q) }, Limits{IdleMS: 50}, 200, "", true, "fell silent", "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", most},
-		{"silent after an event", func(w http.ResponseWriter, q *http.Request) { io.WriteString(w, event); flush(w); hold(q) }, Limits{IdleMS: 50}, 200, event, true, "fell silent", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", most},
+		{"silent after the headers", func(w http.ResponseWriter, q *http.Request) { flush(w); hold(q) }, Limits{IdleMS: 50}, 200, "", true, "stopped sending", "input:-,cached:-,candidates:-,thoughts:-,tool:-,total:-", most},
+		{"silent after an event", func(w http.ResponseWriter, q *http.Request) { io.WriteString(w, event); flush(w); hold(q) }, Limits{IdleMS: 50}, 200, event, true, "stopped sending", "input:5,cached:-,candidates:-,thoughts:-,tool:-,total:6", most},
 		{"cut", func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, event+"data: {\"x")
 			flush(w)

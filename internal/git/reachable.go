@@ -67,7 +67,7 @@ func Lacking(err error) error {
 // history has. It fails if the commit itself lacks content, or if a directory is missing.
 func (s *scratch) partial(ctx context.Context, commit string, left []string, all *reachable) error {
 	lacks := func(what string) error {
-		return gitdir.Foreign("%s is missing, since the repository is a partial clone (%d objects are missing): "+fetchAll,
+		return gitdir.Foreign("%s is missing, because the repository is a partial clone (%d objects are missing): "+fetchAll,
 			what, len(all.missing))
 	}
 	if _, err := s.run(ctx, "rev-list", "--objects", "--filter=blob:none", "--missing=error", commit, "--"); err != nil {

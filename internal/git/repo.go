@@ -300,7 +300,7 @@ func (r *Repo) there() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return away(r.git.Path)
 	case err != nil || !os.SameFile(now, r.id):
-		return gitdir.Foreign("%q was replaced while abl used it: find out by which program", r.git.Path)
+		return gitdir.Foreign("%q was replaced while abl used it: find the program that did it", r.git.Path)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func removed(modules, found []*index.Entry) (all []Skipped) {
 	for _, e := range modules {
 		if entryAt(found, e.Name) == nil && len(all) < maxDiffers {
 			all = append(all, Skipped{Path: e.Name, Why: "removed inside a submodule: commits of this repository cannot " +
-				"hold that"})
+				"contain that"})
 		}
 	}
 	return all
@@ -131,7 +131,7 @@ func (w *walk) whyAway(path string) string {
 	if without(w.opts.Without, path) {
 		return "excluded from the clone (adopt.exclude)"
 	}
-	return "inside a submodule: commits of this repository cannot hold it"
+	return "inside a submodule: commits of this repository cannot contain it"
 }
 
 // absent lists paths of the directory that its commit does not contain, with the reasons.

@@ -93,7 +93,7 @@ func (m *measuring) measureDir(d *os.File, path string, depth int) (ended bool) 
 	return false
 }
 
-// countEntry counts one entry. It returns true for a directory.
+// countEntry counts one entry and reports whether it is a directory.
 func (m *measuring) countEntry(d *os.File, name string, here *Place) (folder bool) {
 	st, err := lstat(fd(d), name)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 
 // ErrInTheWay means that the tree changed since the edits were checked.
 var ErrInTheWay error = &environment.Error{
-	Class: environment.Person, Err: errors.New("the project was changed by someone else"),
+	Class: environment.Person, Err: errors.New("another program changed the project"),
 	Do: "abl changed no file; look at git status, then run the same command again",
 }
 

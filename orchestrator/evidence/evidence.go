@@ -196,8 +196,8 @@ type vocabulary struct {
 func (s Suite) vocabulary() vocabulary {
 	w := vocabulary{
 		app:       "app",
-		empty:     "an app that answers everything with an empty 200",
-		broken:    "an app that answers everything with 500",
+		empty:     "an app that responds to everything with an empty 200",
+		broken:    "an app that responds to everything with 500",
 		asks:      "does it send requests to $ABL_APP_URL?",
 		none:      "the tests sent the app no request",
 		answer:    "a response of the app",
@@ -210,7 +210,7 @@ func (s Suite) vocabulary() vocabulary {
 	switch s.Kind {
 	case helper.KindTCP:
 		w.empty = "an app that accepts connections and sends nothing"
-		w.broken = "an app that answers everything with a fixed line"
+		w.broken = "an app that responds to everything with a fixed line"
 	case helper.KindCommand:
 		w = vocabulary{
 			app:       "program",

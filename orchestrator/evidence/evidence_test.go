@@ -146,7 +146,7 @@ func TestDecide(t *testing.T) {
 		{"weak under both", nil, []Suite{suite("o").with(func(s *Suite) { s.Empty, s.Broken = one("o"), one("o") })},
 			"pass\n  P1.C1 weak, ok under empty 200, 500\n"},
 		{"untried", nil, []Suite{suite("o").with(func(s *Suite) { s.Away, s.Broken = nil, nil })},
-			"unverified\n  P1.C1 untried\n! P1.C1 is untried: its tests were not run with the app away and under an app that answers everything with 500 (the contract: GET /P1.C1 → 200)\n"},
+			"unverified\n  P1.C1 untried\n! P1.C1 is untried: its tests were not run with the app away and under an app that responds to everything with 500 (the contract: GET /P1.C1 → 200)\n"},
 		{"waived", nil, []Suite{suite("o").with(func(s *Suite) {
 			s.Away, s.Empty, s.Broken, s.Waived = nil, nil, nil, Waived{Away: true, Null: true}
 		})}, "pass\n  P1.C1 verified\n"},

@@ -57,7 +57,7 @@ func program() *audit.Record {
 // runs are those that the golden files show.
 func runs() map[string]Run {
 	weak := contract(1, "P1.C2", "GET /b → 200", audit.Pass, audit.ByReplay, "weak")
-	weak.Why, weak.Under, weak.Runs = "its test is ok under an app that answers everything with an empty 200", []string{"empty 200"}, []string{"ok"}
+	weak.Why, weak.Under, weak.Runs = "its test is ok under an app that responds to everything with an empty 200", []string{"empty 200"}, []string{"ok"}
 	good := contract(1, "P1.C1", "GET /a → 200", audit.Pass, audit.ByReplay, "verified")
 	good.Runs, good.Witness, good.Test = []string{"ok"}, "GET /a?x="+hostile+" → 200", "line 3: ok 1 - P1.C1 "+hostile
 	unread := contract(1, "P1.C3", "two orders at once → one of them wins", audit.Pass, audit.ByReplay, "verified")

@@ -273,7 +273,7 @@ func (s *Boxes) passArgs(place string) []string {
 	return args
 }
 
-// IsProgram returns true for an app that its broker runs and that does not listen.
+// IsProgram reports whether the app is a program, which its broker runs and which does not listen.
 func (s *Boxes) IsProgram() bool { return s.Port == helper.BrokerPort }
 
 // LocalAddr returns the address of a port of the container itself.

@@ -81,7 +81,7 @@ func below(folder string, mounts []sandbox.Mount) (names []string) {
 	return slices.Compact(names)
 }
 
-// covered returns true for a path in a place that the container may write, where its own program
+// covered reports whether a path is in a place that the container can write to, where its own program
 // may have created it.
 func covered(p string, box sandbox.Box) bool {
 	in := func(target string) bool { return p == target || strings.HasPrefix(p, target+"/") }

@@ -170,7 +170,7 @@ func tmpfsText(mounts []sandbox.Tmpfs) string {
 	return strings.Join(all, " ")
 }
 
-// hasNoNetwork returns true for a container without any network.
+// hasNoNetwork reports whether a container has no network.
 func hasNoNetwork(box sandbox.Box) bool { return box.Reach.Join == "" && len(box.Reach.Endpoints) == 0 }
 
 // networkNames returns the engine's names of the networks that a container may be on.

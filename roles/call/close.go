@@ -223,7 +223,7 @@ func (e ending) decide() (outcome.Outcome, roles.Evidence) {
 	case (slow || e.last.Deadline) && !troubled:
 		return by(roles.ByAbl, outcome.Timeout, "stopped after %s (loop.call_timeout)", e.timeout)
 	case (silent || slow) && fault.Class == "":
-		return by(roles.ByGateway, outcome.Unavailable, "the provider did not answer its last request")
+		return by(roles.ByGateway, outcome.Unavailable, "the provider did not respond to its last request")
 	case fault.Class != "" && !outOfMemory:
 		return fault.Class, roles.Evidence{
 			From:  roles.ByGateway,

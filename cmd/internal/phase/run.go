@@ -189,8 +189,8 @@ func (r *Run) loop(ctx context.Context) *orchestrator.Loop {
 	if app := r.jobs.App; app != nil {
 		strict.Kind = app.Kind
 	} else {
-		strict.NoNull = "abl does not run the tests against null apps: without an app section it does not know the kind of " +
-			"the system"
+		strict.NoNull = "abl does not run the tests against null apps: without an app section the type of the system is " +
+			"unknown"
 	}
 	models := map[string]int{}
 	for role, p := range r.jobs.Players {
