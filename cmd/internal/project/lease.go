@@ -168,7 +168,8 @@ func (h *holding) publish(ctx context.Context, file *state.File, release bool) e
 	}
 	if file == nil {
 		err = x.renew(ctx)
-	} else if x.file = file; err == nil {
+	} else {
+		x.file = file
 		_, err = x.bring(ctx, file.Begun())
 	}
 	failpoint.Here("remote.committed")

@@ -22,7 +22,7 @@ type job struct {
 	id      string
 	state   string // in the scheduler's words
 	node    string
-	exit    *int // nil while it runs
+	exit    *int // nil before it has ended
 }
 
 // row is one phase of one project, as `abl submit status --json` prints it.
@@ -129,6 +129,11 @@ var (
 			`{.status.containerStatuses[?(@.name=="abl")].state.terminated.exitCode}|{"\n"}{end}`}
 )
 
+// slurmEnded are the states of Slurm jobs that have ended. In all others, such as CONFIGURING or
+// SUSPENDED, the exit code is 0.
+var slurmEnded = strings.Fields("BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED " +
+	"TIMEOUT")
+
 // jobs asks a scheduler for the jobs of projects, oldest first.
 func (on system) jobs(ctx context.Context, all []target) (jobs []job, err error) {
 	out, err := output(proc.Command(ctx, on.list[0], on.list[1:]...))
@@ -140,8 +145,8 @@ func (on system) jobs(ctx context.Context, all []target) (jobs []job, err error)
 		for i, t := range all {
 			if f[0] == t.name() || f[0] == listName(all) && f[1] == strconv.Itoa(i+1) {
 				j := job{project: t, id: f[2], state: f[3], node: f[4]}
-				running := slices.Contains([]string{"PENDING", "RUNNING", "COMPLETING"}, f[3])
-				if code, err := strconv.Atoi(f[5]); err == nil && !running {
+				ended := on.name != "slurm" || slices.Contains(slurmEnded, f[3])
+				if code, err := strconv.Atoi(f[5]); err == nil && ended {
 					if on.name == "slurm" {
 						code >>= 8 // a wait status
 					}

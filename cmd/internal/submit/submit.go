@@ -18,6 +18,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"abl"
 	"abl/cmd/internal/cli"
@@ -194,13 +195,19 @@ func targetOf(ctx context.Context, s *project.Project) (t target, err error) {
 	}
 	t.directory, _ = filepath.Rel(top, s.Paths.Root) // both are absolute
 	remote := cmp.Or(s.Conf.Remote.Name, "origin")
-	t.repository, err = proc.AskGit(ctx, top, "remote", "get-url", remote)
-	if err != nil || t.repository == "" {
+	ask := func(args ...string) string { // without warnings on standard error
+		out, _ := proc.Git(ctx, top, args...).Output() // after an error the answer is missing
+		return strings.TrimSpace(string(out))
+	}
+	if t.repository = ask("remote", "get-url", remote); t.repository == "" {
 		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it has no remote %q", s.Paths.Root, remote),
 			"git remote add "+remote+" ADDRESS")
 	}
-	t.branch, err = proc.AskGit(ctx, top, "branch", "--show-current")
-	if err != nil || t.branch == "" {
+	if strings.ContainsFunc(t.repository+t.directory, unicode.IsControl) { // would end its line in the template
+		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %q: the path or the remote %q has a control character",
+			s.Paths.Root, t.repository), "")
+	}
+	if t.branch = ask("branch", "--show-current"); t.branch == "" {
 		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: no branch is checked out", s.Paths.Root),
 			"git switch main")
 	}
@@ -292,7 +299,11 @@ func give(ctx context.Context, in *cli.Input, on system, text string, all []targ
 		for _, job := range jobs {
 			fmt.Fprintln(w, job)
 		}
-		in.Say("abl submit status --on %s shows it", on.name)
+		list := ""
+		if file := in.String("projects"); file != "" {
+			list = " --projects " + file
+		}
+		in.Say("abl submit status --on %s%s shows the jobs", on.name, list)
 	})
 }
 
