@@ -38,9 +38,8 @@ type Outputs struct {
 	runs []report.Run // the runs that have ended
 }
 
-// Begin writes all files before the run of phase n, with the result that abl was stopped. So abl finds
-// out about files that it cannot write before it spends anything, and no older file remains if abl is
-// killed.
+// Begin writes all files before the run of phase n, with the result that abl was stopped. So abl detects
+// a file that it cannot write before it spends anything, and no older file remains if abl is killed.
 func (o *Outputs) Begin(n int) error {
 	named := map[string]string{}
 	for _, f := range OutputFlags() {
@@ -92,10 +91,10 @@ func (o *Outputs) write(r report.Run) error {
 		page += report.Markdown(r)
 	}
 	html := "<!doctype html><title>abl</title>abl was stopped before it wrote this page\n"
-	for flag, text := range map[string]string{"junit": string(data), "summary": page, "html": html} {
-		if path := o.In.String(flag); path != "" && err == nil {
-			if err = hostfs.Write(path, []byte(text), 0o644); err != nil {
-				err = fmt.Errorf("cannot write the file of --%s: %w", flag, err)
+	for _, f := range []struct{ flag, text string }{{"junit", string(data)}, {"summary", page}, {"html", html}} {
+		if path := o.In.String(f.flag); path != "" && err == nil {
+			if err = hostfs.Write(path, []byte(f.text), 0o644); err != nil {
+				err = fmt.Errorf("cannot write the file of --%s: %w", f.flag, err)
 			}
 		}
 	}

@@ -145,7 +145,7 @@ func (x exchange) await(ctx context.Context) error {
 
 // busy is the error for a project that another clone runs.
 func busy(err error) error {
-	return exit.With(exit.Busy, err, "wait until that run ends; abl submit status lists the runs")
+	return exit.With(exit.Busy, err, "wait until that run ends, and run the same command again")
 }
 
 // adopt makes the remote's state the local one, unless the local one continues it. Work that this clone
