@@ -32,7 +32,7 @@ func (l *Loop) judge(ctx context.Context, p *state.Phase) (Happened, error) {
 	if err := v.writeFailedSpecs(f); err != nil {
 		return Happened{}, err
 	}
-	failpoint.Here("judge.settled")
+	failpoint.Here("judge.written")
 	c := Commit{Hash: p.TestsCommit}
 	if !p.Recheck || f.Verdict == Fail {
 		if c, err = v.commit(ctx); err != nil {

@@ -20,7 +20,7 @@ func TestHolderKilled(t *testing.T) {
 	lab.Long(t)
 	want, _ := wanted(t)
 	for point, holder := range map[string]string{
-		"call.created": "holder-verifier", "app.created": "holder-app", "probe.laid": "listener",
+		"call.created": "holder-verifier", "app.created": "holder-app", "probe.written": "listener",
 	} {
 		t.Run(point, func(t *testing.T) {
 			if point != "call.created" {
@@ -29,7 +29,7 @@ func TestHolderKilled(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, nil)
 			// The first call, of the Builder, has no network.
-			after := map[string]string{"call.created": "1*off->", "probe.laid": "1*off->"}
+			after := map[string]string{"call.created": "1*off->", "probe.written": "1*off->"}
 			r := s.start(point + "=" + after[point] + "1*pause")
 			s.atPause(point)
 			lab.Docker(t, "kill", "abl-"+s.ID()+"-"+holder)

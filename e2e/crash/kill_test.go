@@ -13,7 +13,7 @@ import (
 // facingPlaces lists the places where the engine is working for abl. make test-all checks them. An
 // engine in memory covers all places (TestKilledAtEveryVisit).
 const facingPlaces = " app.created app.down app.started call.created call.ended call.removed call.started" +
-	" gateway.created gateway.open holder.created holder.started probe.laid stage.swept "
+	" gateway.created gateway.open holder.created holder.started probe.written stage.swept "
 
 // chains is the number of projects that share these places. A killed project continues to the
 // next of its places, so a place costs only the repeated work and not a whole phase.
@@ -118,11 +118,10 @@ func newRand(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// elsewhere reports whether an undisturbed run does not reach a place. Only root changes the
-// owner of a workspace, only a stopped run stops a call (TestKilledWhileStopping), only tests
-// without a verified proof are replayed (TestKilledDuringAReplay), and app.prepare has
-// TestPrepareKilled. The other places are in other programs, or need a provider that fails; they
-// have their own tests.
+// elsewhere reports whether an undisturbed run does not reach a place. Only root changes the owner
+// of a workspace, only a stopped run stops a call (TestKilledWhileStopping), these scenes have no
+// replays (TestKilledDuringAReplay), and app.prepare has TestPrepareKilled. The other places are in
+// other programs, or need a provider that fails. They have their own tests.
 func elsewhere(name string) bool {
 	return os.Geteuid() != 0 && strings.HasPrefix(name, "owner.") || strings.HasPrefix(name, "replay.") || never(name)
 }

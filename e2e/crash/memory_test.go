@@ -89,7 +89,7 @@ func expected(t *testing.T) (string, map[string]visits, time.Duration) {
 
 // onlyReal lists the places that a supervisor on an engine in memory does not reach: the
 // environment that cmd/abl opens, and gateways.
-const onlyReal = "owner. lock. stage. strike. gateway."
+const onlyReal = "owner. lock. stage. closing. gateway."
 
 // A supervisor is killed at each visit of each place. It is a real process, and its engine
 // outlives it. The next supervisor reaches the same end.

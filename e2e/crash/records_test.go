@@ -38,8 +38,8 @@ var damages = []struct {
 // 0.
 var resting = []string{
 	"call.intent=kill", "call.started=kill", "call.ended=kill", "call.outcome=kill", "ledger.after=kill", "commit.before=kill",
-	"call.started=1*off->kill", "call.outcome=1*off->kill", "judge.decided=kill", "judge.settled=kill", "replay.standing=kill",
-	"call.started=2*off->kill", "judge.settled=1*off->kill",
+	"call.started=1*off->kill", "call.outcome=1*off->kill", "judge.decided=kill", "judge.written=kill", "replay.ready=kill",
+	"call.started=2*off->kill", "judge.written=1*off->kill",
 }
 
 // records returns the JSON files in the records of calls.
@@ -89,7 +89,7 @@ func TestDamagedRecords(t *testing.T) {
 	_, _, _ = expected(t)
 	places, calls := resting, []string{"intent.json", "outcome.json", "history.json", "boundary.json"}
 	if testing.Short() {
-		places, calls = []string{"judge.settled=kill"}, calls[:2]
+		places, calls = []string{"judge.written=kill"}, calls[:2]
 	}
 	nth := 0
 	for _, points := range places {

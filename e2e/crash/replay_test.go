@@ -27,7 +27,7 @@ func replayed(t *testing.T) *scene {
 // After a kill during a replay, the next run replays the tests again and reaches the same verdict.
 func TestKilledDuringAReplay(t *testing.T) {
 	lab.Long(t)
-	for _, point := range []string{"replay.before", "replay.standing"} {
+	for _, point := range []string{"replay.before", "replay.ready"} {
 		t.Run(point, func(t *testing.T) {
 			if point == "replay.before" {
 				lab.Long(t)
@@ -49,10 +49,10 @@ func TestKilledDuringAReplay(t *testing.T) {
 func TestSignalDuringAReplay(t *testing.T) {
 	lab.Long(t)
 	s := replayed(t)
-	r := s.start("replay.standing=1*pause")
-	s.atPause("replay.standing")
+	r := s.start("replay.ready=1*pause")
+	s.atPause("replay.ready")
 	r.signal(syscall.SIGINT)
-	s.release("replay.standing")
+	s.release("replay.ready")
 	s.checkStopped(r, syscall.SIGINT)
 	s.finish()
 }

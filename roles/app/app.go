@@ -130,7 +130,7 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 		err = fmt.Errorf("%w: %s was removed", sandbox.ErrKilled, a.box())
 	}
 	if err == nil {
-		failpoint.Here("app.settled")
+		failpoint.Here("app.ready")
 	}
 	return up, err
 }

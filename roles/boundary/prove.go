@@ -111,7 +111,7 @@ func (p *Launcher) before(ctx context.Context) (err error) {
 		return errors.Join(err, p.writeProof(b))
 	}
 	err = errors.Join(p.writeProbeSpec(st.Env), p.writeProof(b))
-	failpoint.Here("probe.laid")
+	failpoint.Here("probe.written")
 	return err
 }
 

@@ -262,9 +262,9 @@ func (e *Environment) Close(ctx context.Context, why error) (left string, err er
 		err = errors.Join(err, one.Close())
 	}
 	if err == nil && locked && left == "" && e.Down != nil {
-		failpoint.Here("strike.swept")
+		failpoint.Here("closing.swept")
 		err = e.Down()
-		failpoint.Here("strike.done")
+		failpoint.Here("closing.done")
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot remove all containers (the next run or abl clean removes them): %w", err)

@@ -139,7 +139,7 @@ func (r *Runner) once(ctx context.Context, p Job) (out Result, err error) {
 	if err != nil || up.Failed != "" {
 		return Result{AppFailed: up.Why()}, err
 	}
-	failpoint.Here("replay.standing")
+	failpoint.Here("replay.ready")
 	p.Cmds.URL, p.Cmds.Token = up.Broker, up.Token
 	if out, err = r.runTests(ctx, p, up.URL); err != nil || p.Against != TheApp {
 		return out, err
