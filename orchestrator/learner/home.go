@@ -31,7 +31,7 @@ type Home struct{ Root string }
 var nameless = regexp.MustCompile(`[^\p{L}\p{Nd}]`)
 
 // Name returns the name of a task's project: its first 30 characters in lower case, with dashes for
-// everything except letters and digits.
+// everything except letters and digits. A name without any of these is random.
 func Name(task string) string {
 	runes := []rune(strings.ToLower(strings.TrimSpace(task)))
 	name := nameless.ReplaceAllString(string(runes[:min(len(runes), 30)]), "-")
