@@ -135,7 +135,7 @@ type Loop struct {
 	noRoute bool // no call did, including the last one
 }
 
-// Run runs steps until the phase rests, the context ends or a step fails. It returns the state of
+// Run runs steps until the next one is Rest, the context ends or a step fails. It returns the state of
 // the phase, which is saved.
 func (l *Loop) Run(ctx context.Context) (state.Phase, error) {
 	if err := l.noteBoot(false); err != nil {

@@ -250,9 +250,9 @@ func (t turn) commit(ctx context.Context) (Commit, error) {
 	return c, nil
 }
 
-// Abandoned returns phase n, which rests in a call of a machine that is lost, with the next attempt of
-// the call, and the ledger's row of the lost one. The row has no usage: its cost is unknown. A phase
-// that rests in no call is returned as it is.
+// Abandoned returns phase n with the next attempt of a call on a lost machine, and the ledger's row
+// of the lost call. The row has no usage: its cost is unknown. A phase without a current call is
+// returned unchanged.
 func Abandoned(n int, p state.Phase) (state.Phase, []ledger.Row) {
 	if p.Status != state.Building && p.Status != state.Verifying || p.Recheck {
 		return p, nil

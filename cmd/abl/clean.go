@@ -156,5 +156,5 @@ func (o *cleanOptions) clean(ctx context.Context, s *project.Project) error {
 	if len(removed)+learned == 0 {
 		fmt.Fprintln(in.Stdout, "nothing to remove")
 	}
-	return errors.Join(s.KeepAtRest(f), phase.RestoreOwners(s.Folder, f, state.Discard))
+	return errors.Join(s.RedactCurrent(f), phase.RestoreOwners(s.Folder, f, state.Discard))
 }

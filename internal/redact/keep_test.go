@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestHoles(t *testing.T) {
+func TestNULRuns(t *testing.T) {
 	nul := func(n int) string { return strings.Repeat("\x00", n) }
 	const cut = "\n[abl: more NUL bytes were left out]\n"
 	for in, want := range map[string]string{

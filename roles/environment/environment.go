@@ -48,8 +48,8 @@ type Options struct {
 	CheckLock func() error
 	Ready     func() error // called before anything is created under ID; may be nil
 	Down      func() error // called after Close has removed everything; may be nil
-	// returns the one call that may continue from an earlier run, "" for no call; nil allows any
-	AtRest    func() string
+	// returns the only call of an earlier run that may still be running, "" for none; nil allows any call
+	Resumable func() string
 	Note      func(string)                       // receives messages for the user
 	NoteImage func(string)                       // receives the progress of image builds
 	Progress  func(since time.Time, what string) // receives the current activity; may be nil
@@ -215,9 +215,9 @@ func (e *Environment) sweep(ctx context.Context, live string) error {
 
 // Live returns the call whose container exists and whose outcome is not on disk, or "".
 func (e *Environment) Live(ctx context.Context) (string, error) {
-	rests := ""
-	if e.AtRest != nil {
-		if rests = e.AtRest(); rests == "" {
+	only := ""
+	if e.Resumable != nil {
+		if only = e.Resumable(); only == "" {
 			return "", nil
 		}
 	}
@@ -227,7 +227,7 @@ func (e *Environment) Live(ctx context.Context) (string, error) {
 	}
 	for _, box := range boxes {
 		key := box.Labels[sandbox.LabelCall]
-		if box.Labels[sandbox.LabelKind] != "role" || rests != "" && key != rests {
+		if box.Labels[sandbox.LabelKind] != "role" || only != "" && key != only {
 			continue
 		}
 		_, ended, err := (roles.Record{Dir: e.Project.Call(key)}).Outcome()

@@ -112,7 +112,7 @@ func userCommits(t *testing.T, s *project.Project, files map[string]string) stri
 	return runGit(t, s.Paths.Root, "rev-parse", "main")
 }
 
-// rests lets phase 1 rest in a call of the Builder.
+// rests sets phase 1 to a call of the Builder that no abl runs.
 func rests(t *testing.T, s *project.Project, attempt int) string {
 	t.Helper()
 	f, err := s.State()

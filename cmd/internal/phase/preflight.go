@@ -128,9 +128,9 @@ func checkKeys(s project.Folder, players map[string]orchestrator.Player) error {
 	return nil
 }
 
-// tidyAtRest cleans up after a run that was killed after its last save. It removes containers, unless the
+// tidyUp cleans up after a run that was killed after its last save. It removes containers, unless the
 // engine is away, and restores the owners of workspaces.
-func (r *Run) tidyAtRest(ctx context.Context) error {
+func (r *Run) tidyUp(ctx context.Context) error {
 	eng, _, err := environment.Connect(ctx)
 	if err == nil {
 		_, err = eng.Sweep(ctx, map[string]string{sandbox.LabelProject: r.file.Project}, nil)

@@ -79,7 +79,7 @@ func (r *Run) play(ctx context.Context, again bool) (p state.Phase, why string, 
 		return p, "", err
 	}
 	if !a.Go {
-		return a.Open, a.Why, r.tidyAtRest(ctx)
+		return a.Open, a.Why, r.tidyUp(ctx)
 	}
 	if err := r.specs.Keep(r.phase); err != nil {
 		r.In.Warn(fmt.Sprintf("%v; this run uses them, but they may change when a spec is edited", err))
@@ -139,7 +139,7 @@ func (r *Run) options() environment.Options {
 		Ready:     r.known,
 		Note:      r.note,
 		Down:      func() error { return RestoreOwners(r.Folder, r.file, r.out) },
-		AtRest:    func() string { return r.file.Phase(r.phase).Current() },
+		Resumable: func() string { return r.file.Phase(r.phase).Current() },
 		NoteImage: func(line string) { r.emit(state.Event{Text: line}) },
 		Progress: func(since time.Time, what string) {
 			r.out.Emit(state.Event{Time: since, Kind: state.Progress, Phase: r.phase, Text: what})

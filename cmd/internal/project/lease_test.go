@@ -18,7 +18,7 @@ import (
 	"abl/roles"
 )
 
-// nodes are two clones of one bare origin. The first published phase 1, which rests in a call of the
+// nodes are two clones of one bare origin. The first published phase 1 during a call of the
 // Verifier.
 func nodes(t *testing.T, period time.Duration) (a, b *Project) {
 	t.Helper()

@@ -268,8 +268,8 @@ func (s Folder) CallBegun(p state.Phase) (bool, error) {
 	return begun || rec.Started() || p.Recheck, err
 }
 
-// atRest returns the records of the calls that are current in building and verifying phases.
-func (s *Project) atRest(f *state.File) (all []roles.Record) {
+// currentCalls returns the records of the current calls of building and verifying phases.
+func (s *Project) currentCalls(f *state.File) (all []roles.Record) {
 	for _, p := range f.Phases {
 		if key := p.Current(); key != "" {
 			all = append(all, roles.Record{Dir: s.Paths.Call(key)})
@@ -278,17 +278,17 @@ func (s *Project) atRest(f *state.File) (all []roles.Record) {
 	return all
 }
 
-// KeepAtRest redacts the saved output of the current calls, which no run resumes.
-func (s *Project) KeepAtRest(f *state.File) (err error) {
-	for _, rec := range s.atRest(f) {
+// RedactCurrent redacts the saved output of the current calls, which no run resumes.
+func (s *Project) RedactCurrent(f *state.File) (err error) {
+	for _, rec := range s.currentCalls(f) {
 		err = errors.Join(err, rec.Clean(s.In.Safe))
 	}
 	return err
 }
 
-// Abandon records for each current call that the user has it ended.
+// Abandon records for each current call that the user ended it.
 func (s *Project) Abandon(f *state.File) (err error) {
-	for _, rec := range s.atRest(f) {
+	for _, rec := range s.currentCalls(f) {
 		if _, begun, ierr := rec.Intent(); ierr == nil && begun {
 			err = errors.Join(err, rec.Stop(roles.Stopped{Class: outcome.Interrupted}))
 		}
