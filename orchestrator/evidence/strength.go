@@ -93,7 +93,7 @@ func (s Suite) kinds(c Contract) (all []witness.Alteration) {
 // Alterations returns the missing replays that show whether tests detect altered responses, in an
 // order that the tests cannot know. The first ones are those of plan. The others alter what is still
 // open: responses of several contracts together if earlier replays showed that their tests ignore
-// each other's alterations.
+// each other's alterations. So each contract is altered in one way before it is altered in another.
 func (s *Suite) Alterations() (all []Alteration) {
 	if s.planned == nil {
 		s.planned = s.plan()
@@ -105,20 +105,48 @@ func (s *Suite) Alterations() (all []Alteration) {
 	slices.SortStableFunc(order, func(a, b int) int { // those that need it for their verdict first
 		return len(s.under(s.Contracts[b].ID)) - len(s.under(s.Contracts[a].ID))
 	})
+	var begun, others []Contract
 	for _, i := range order {
-		c := s.Contracts[i]
-		for _, what := range s.kinds(c) {
-			if s.unnoticed(c) != "" || s.noticed(c, what) || alteredSeparately(s.Altered, c.ID, what) {
+		switch c := s.Contracts[i]; {
+		case len(s.open(c)) == 0:
+		case slices.ContainsFunc(s.Altered, func(a Alteration) bool { return a.Of[c.ID] != "" }):
+			begun = append(begun, c)
+		default:
+			others = append(others, c)
+		}
+	}
+	contracts := slices.Concat(others, begun)
+	if len(begun) >= enoughBegun {
+		contracts = slices.Concat(begun, others)
+	}
+	for nth := range alterations {
+		for _, c := range contracts {
+			open := s.open(c)
+			if nth >= len(open) {
 				continue
 			}
-			at := slices.IndexFunc(all, func(a Alteration) bool { return fitsInto(a, s.Altered, c.ID, what) })
+			at := slices.IndexFunc(all, func(a Alteration) bool { return fitsInto(a, s.Altered, c.ID, open[nth]) })
 			if at < 0 {
 				at, all = len(all), append(all, Alteration{Of: map[string]witness.Alteration{}})
 			}
-			all[at].Of[c.ID] = what
+			all[at].Of[c.ID] = open[nth]
 		}
 	}
 	return all
+}
+
+// enoughBegun is the number of contracts altered in one way only from which their other alterations
+// are next, often several in one replay. Later ones might not be reached within the time limit.
+const enoughBegun = 4
+
+// open returns the alterations of a contract for which further replays are needed.
+func (s Suite) open(c Contract) []witness.Alteration {
+	if s.unnoticed(c) != "" {
+		return nil
+	}
+	return slices.DeleteFunc(s.kinds(c), func(what witness.Alteration) bool {
+		return s.noticed(c, what) || alteredSeparately(s.Altered, c.ID, what)
+	})
 }
 
 // fitsInto reports whether replay a can also alter the responses of contract id. The replays so far
