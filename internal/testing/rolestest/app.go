@@ -19,7 +19,8 @@ var Web = &helper.App{Command: "serve", Port: 80}
 // immediately.
 func Broker(t *testing.T, events string) sandboxtest.Script {
 	return func(b sandbox.Box) sandbox.Exit {
-		if err := os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(events), 0o644); err != nil {
+		err := os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(events), 0o644)
+		if err != nil && t.Context().Err() == nil { // a test that ended removes its folders
 			panic(err)
 		}
 		if events != "" {
