@@ -82,6 +82,41 @@ func TestLFS(t *testing.T) {
 	exportsContent(t, cloned(t, dir, ".abl"), snap.Commit.Hash, want)
 }
 
+// The real git-lfs accepts the files of a published branch and checks them out.
+func TestGitLFS(t *testing.T) {
+	if testing.Short() {
+		t.Skip("may install git-lfs")
+	}
+	if out, err := exec.Command("../../scripts/git-lfs.sh").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	dir := grown(t)
+	git(t, dir, "lfs", "install", "--local")
+	git(t, dir, "lfs", "track", "*.bin")
+	write(t, dir, map[string]string{"old.bin": "old content\x00"})
+	git(t, dir, "add", "-A")
+	git(t, dir, "commit", "-qm", "large files")
+	r := cloned(t, dir)
+	want := map[string]string{"old.bin": "changed\x00", "new.bin": "new\ncontent\x00", "a/crlf.bin": "new\r\ncontent\r\n"}
+	write(t, r.Dir(), want)
+	snap := snapshot(t, r, "built", "p1-build-1.1")
+	must(t, origin(t, dir).Receive(t.Context(), r, "refs/heads/abl/phase1", snap.Commit.Hash))
+	git(t, dir, "lfs", "fsck", "abl/phase1")
+	out := filepath.Join(t.TempDir(), "out")
+	git(t, dir, "worktree", "add", "-q", out, "abl/phase1")
+	if got := git(t, out, "status", "--porcelain"); got != "" {
+		t.Errorf("git status of a checkout: got %q, want it clean", got)
+	}
+	for name, text := range want {
+		if got, err := os.ReadFile(filepath.Join(out, name)); err != nil || string(got) != text {
+			t.Errorf("%s in a checkout: got %q, %v, want %q", name, got, err, text)
+		}
+	}
+	if got := git(t, out, "lfs", "ls-files", "--name-only"); len(strings.Fields(got)) != len(want) {
+		t.Errorf("files in Git LFS: got %q, want %d", got, len(want))
+	}
+}
+
 // exists reports whether a repository has an object.
 func exists(dir, hash string) bool {
 	return exec.Command("git", "-C", dir, "cat-file", "-e", hash).Run() == nil
