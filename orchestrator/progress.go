@@ -189,7 +189,8 @@ func (l *Loop) sameAnswer(p *state.Phase, f Finding) bool {
 	return true
 }
 
-// sameReasons compares the gaps of two calls, without random differences.
+// sameReasons reports whether two calls left the same gaps. It ignores text that differs from run to
+// run.
 func sameReasons(a, b []string) bool {
 	return slices.EqualFunc(a, b, func(a, b string) bool { return observation(a) == observation(b) })
 }

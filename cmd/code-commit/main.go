@@ -1,5 +1,5 @@
 // Command code-commit asks a model for a change, applies its answer, builds, and
-// asks for repairs while the build is red. docs/code-commit.md describes it.
+// asks for repairs while the build fails. docs/code-commit.md describes it.
 package main
 
 import (

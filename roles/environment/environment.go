@@ -243,7 +243,7 @@ func (e *Environment) Live(ctx context.Context) (string, error) {
 
 // Close removes everything of the project from the engine. If why is not nil and a call still runs, Close
 // leaves that call and returns its key: it is paid for, and the next run attaches to it. If ctx has ended,
-// Close stops the call instead. If another abl holds the project by now, Close removes nothing.
+// Close stops the call instead. If another abl works on the project by now, Close removes nothing.
 func (e *Environment) Close(ctx context.Context, why error) (left string, err error) {
 	stopping := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)

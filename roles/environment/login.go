@@ -171,8 +171,8 @@ func Missing(p agent.Provider) error {
 // OwnAddress returns the address at which the vendor of a login serves its API.
 func OwnAddress(p agent.Provider) string { return cmp.Or(p.Upstream, gateway.Address(p.API)) }
 
-// ErrPlan returns the error for a budget in dollars with a subscription.
-func ErrPlan(who string, p agent.Provider) error {
+// PlanError returns the error for a budget in dollars with a subscription.
+func PlanError(who string, p agent.Provider) error {
 	return &Error{Usage, "give the budget in tokens: budget: {phase: {tokens: 2000000}}",
 		fmt.Errorf("cannot enforce a budget in US dollars: %s uses a subscription (%s), which has no price per token", who,
 			p.KeyVar)}

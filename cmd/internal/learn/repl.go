@@ -49,8 +49,8 @@ func replCommands() []replCommand {
 	}
 }
 
-// repl runs the tasks that the user types or that come from a pipe. For a pipe it returns the error of the
-// last task.
+// repl runs tasks, then those that the user types or that come from a pipe. For a pipe it returns the
+// error of the last task.
 func (w *work) repl(ctx context.Context, tasks []string) error {
 	r := &repl{w: w}
 	if r.tty, r.read = lines(w.in); r.tty != nil {

@@ -78,7 +78,7 @@ func CheckCaps(conf *config.Loaded, list ledger.Prices, of string, a agent.Agent
 		return nil
 	}
 	if a.Provider.Plan {
-		return environment.ErrPlan(of+" agent "+a.Name, a.Provider)
+		return environment.PlanError(of+" agent "+a.Name, a.Provider)
 	}
 	for _, model := range models {
 		if len(Of(list, []string{model})) == 0 {

@@ -129,7 +129,7 @@ func checkKeys(s project.Folder, players map[string]orchestrator.Player) error {
 }
 
 // tidyUp cleans up after a run that was killed after its last save. It removes containers, unless the
-// engine is away, and restores the owners of workspaces.
+// engine is unavailable, and restores the owners of workspaces.
 func (r *Run) tidyUp(ctx context.Context) error {
 	eng, _, err := environment.Connect(ctx)
 	if err == nil {

@@ -202,7 +202,7 @@ func (x exchange) renew(ctx context.Context) error {
 }
 
 // SaveAndPush saves the state. Under a lease it pushes it too, unless work of a call of phase n is not
-// committed yet. A remote that is away ends the run only when the lease is no longer valid. The result of
+// committed yet. An unavailable remote ends the run only when the lease is no longer valid. The result of
 // a phase is pushed again until then, because no later step pushes it.
 func (s *Project) SaveAndPush(ctx context.Context, f *state.File, n int, note func(string)) error {
 	if err := s.Save(f); err != nil || s.holds == nil {

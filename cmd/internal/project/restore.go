@@ -14,7 +14,7 @@ import (
 )
 
 // Restored returns a command that first restores the published project in a fresh clone of the
-// user's repository. If only branches were fetched, or a newer state was, it prints a warning.
+// user's repository. If branches of phases were fetched without their state, it prints a warning.
 func Restored(do Action) Action {
 	return restored(do, func(s *Project, err error) error {
 		s.Unfetched = err

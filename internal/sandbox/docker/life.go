@@ -122,8 +122,8 @@ func (e *Engine) end(ctx context.Context, name string) (exit sandbox.Exit, over 
 // rearm limits one wait call, because a connection can die unnoticed.
 const rearm = time.Minute
 
-// waitOnce waits until the engine reports the end of the container, the connection breaks or rearm
-// is over. The caller checks which.
+// waitOnce waits until the engine reports the end of the container, the connection breaks, or rearm
+// has passed. The caller checks which.
 func (e *Engine) waitOnce(ctx context.Context, name string) error {
 	bound, cancel := context.WithTimeout(ctx, rearm)
 	defer cancel()

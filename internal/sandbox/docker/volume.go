@@ -115,7 +115,7 @@ func (e *Engine) overlay(ctx context.Context, v sandbox.Volume, o volume.CreateO
 	return o, nil
 }
 
-// lowerOf returns the directories of a view in the format of the kernel's option.
+// lowerOf returns the directories of a view in the format of overlayfs's option lowerdir.
 func lowerOf(v sandbox.Volume) string { return strings.Join(v.Lower, ":") }
 
 // overlayable rejects paths that the mount options cannot contain.

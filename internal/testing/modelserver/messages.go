@@ -12,12 +12,12 @@ type messages struct {
 
 func (m *messages) rules() rules { return anthropicRules }
 
-func (m *messages) calls() bool { return m.Tools.have("Bash") || m.Tools.have("bash") }
+func (m *messages) calls() bool { return m.Tools.has("Bash") || m.Tools.has("bash") }
 
 // tool returns the name of the client's shell tool and its input for a command. The client is
 // Claude Code or Copilot.
 func (m *messages) tool(command string) (name string, input json.RawMessage) {
-	if m.Tools.have("Bash") {
+	if m.Tools.has("Bash") {
 		input, _ = json.Marshal(map[string]any{"command": command, "description": "scripted"})
 		return "Bash", input
 	}

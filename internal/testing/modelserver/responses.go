@@ -42,7 +42,7 @@ func (l *items) UnmarshalJSON(data []byte) error {
 func (r *responses) asked() (string, bool) { return r.Model, r.Stream }
 func (r *responses) rules() rules          { return responsesRules }
 func (r *responses) calls() bool {
-	return r.Tools.have(plainTool) || r.Tools.have(bashTool) || r.coded()
+	return r.Tools.has(plainTool) || r.Tools.has(bashTool) || r.coded()
 }
 
 // The client's shell tools: a function, or, with later models, a function that JavaScript code
@@ -57,7 +57,7 @@ const (
 func (r *responses) coded() bool {
 	for _, one := range r.Input {
 		for _, space := range one.Tools {
-			if space.Tools.have(codeTool) {
+			if space.Tools.has(codeTool) {
 				return true
 			}
 		}
@@ -94,7 +94,7 @@ func (r *responses) call(a said) map[string]any {
 		return call
 	}
 	call["type"], call["name"], call["arguments"] = "function_call", plainTool, string(args)
-	if r.Tools.have(bashTool) {
+	if r.Tools.has(bashTool) {
 		call["name"], call["arguments"] = bashTool, bash(a.command)
 	}
 	return call

@@ -171,7 +171,7 @@ type declared []struct {
 // shell returns the name of the client's shell, "" if it has none.
 func (d declared) shell() string {
 	for _, name := range []string{"bash", "run_shell_command", "Shell", "Bash", "run_commands"} {
-		if d.have(name) {
+		if d.has(name) {
 			return name
 		}
 	}
@@ -187,7 +187,7 @@ func (d declared) arguments(command string) string {
 	return string(args)
 }
 
-func (d declared) have(name string) bool {
+func (d declared) has(name string) bool {
 	for _, t := range d {
 		if t.Name == name || t.Function.Name == name {
 			return true
