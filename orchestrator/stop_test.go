@@ -79,7 +79,7 @@ func TestInterruptedCall(t *testing.T) {
 // and commits nothing: the new holder finds the end of the call on disk.
 func TestProjectLostWhileACallRuns(t *testing.T) {
 	w := newWorld(t, map[string]play{"p1-build-1.1": good, "p1-verify-1.1": good})
-	lost := errors.New("another abl holds the project")
+	lost := errors.New("another abl works on the project")
 	l := w.loop()
 	l.CheckLock = func() error {
 		if len(w.done) > 0 {

@@ -83,7 +83,7 @@ func TestCheckRunsTheSuite(t *testing.T) {
 	d.write("run.sh", "#!/bin/sh\n"+testOne+"echo 'ok 2 - P1.C2'\necho done\nexit 7\n")
 	d.check(1, "wrong: run.sh's output: the plan (1..n) is missing, so some tests may not have run",
 		"wrong: run.sh ended with exit code 7, but no line reports not ok",
-		"note: line 3 of run.sh's output: not TAP, so ignored (1 such lines)")
+		"note: line 3 of run.sh's output: not TAP, so ignored (1 line)")
 	d.write("run.sh", "#!/no/such/shell\n# P1.C1 P1.C2\n")
 	cmd := helperCommand(t, helper.HelperCmd, d.spec, "check")
 	cmd.Env = append(os.Environ(), "ABL_APP_URL="+d.url)

@@ -43,7 +43,7 @@ of a killed code-commit. It changes no other files: source, tests, specs, logs a
 ledger stay as they are.
 
 --orphans also removes what projects in other directories left, if their state is gone,
-none of their containers runs, and all deadlines passed a week ago.
+none of their containers runs, and all deadlines passed more than a week ago.
 --all removes nothing. It lists every abl project on the engine, the oldest first.`,
 		Flags: []cli.Flag{
 			{Name: "orphans", To: &o.orphans, Usage: "also remove those of projects without .abl/state.json"},

@@ -41,7 +41,7 @@ func labelsOf(p *lab.Project) map[string]map[string]string {
 }
 
 // TestCleanRemovesOrphans checks that abl clean removes the objects of a project whose .abl was
-// deleted, if all deadlines passed a week ago, and leaves the objects of every other project.
+// deleted, if all deadlines passed more than a week ago, and leaves the objects of every other project.
 func TestCleanRemovesOrphans(t *testing.T) {
 	p := newProject(t, nodeApp, builds(run("sleep 60")), verifies())
 	watch(p, func(e state.Event, abl *os.Process) {

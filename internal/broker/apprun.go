@@ -135,7 +135,7 @@ func Files(dir string) (files map[string][]byte, left []string) {
 		case len(name) > maxName || !utf8.ValidString(name):
 			why = "its name is too long or not UTF-8"
 		case len(files) == maxFiles || e.Stat.Size > room:
-			why = fmt.Sprintf("want at most %d files with %d bytes together", maxFiles, MaxExchange)
+			why = fmt.Sprintf("want at most %d files with %d bytes in total", maxFiles, MaxExchange)
 		default:
 			data, err := hostfs.Read(dir, name, room)
 			if err == nil {

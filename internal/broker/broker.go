@@ -258,7 +258,8 @@ func expired(ctx context.Context) bool {
 	return ctx.Err() != nil || has && !time.Now().Before(deadline)
 }
 
-// probe sends one request, or opens one connection if the app has no path.
+// probe sends a request, or opens a connection if the app has no path. If the app refuses the host
+// name, a second request finds out whether it accepts localhost.
 func probe(ctx context.Context, app helper.App, host string) answer {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -277,14 +278,14 @@ func probe(ctx context.Context, app helper.App, host string) answer {
 	if err != nil {
 		return failedProbe(what, err)
 	}
-	saw := answer{ready: status < 500, detail: fmt.Sprintf("%s answered %d", what, status)}
+	saw := answer{ready: status < 500, detail: fmt.Sprintf("%s returned %d", what, status)}
 	if ip := net.ParseIP(host); ip != nil && refusesNames[status] {
 		other, err := requestStatus(ctx, at, app.Path, "localhost:"+port)
 		switch {
 		case err != nil && expired(ctx): // it may be a refusal
 			return answer{detail: saw.detail}
 		case err == nil && other < http.StatusBadRequest:
-			return answer{detail: fmt.Sprintf("%s to the host name %s and %d to localhost: "+
+			return answer{detail: fmt.Sprintf("%s for the host name %s and %d for localhost: "+
 				"the app must accept the host name %s, which the tests use",
 				saw.detail, helper.AppAlias, other, helper.AppAlias)}
 		}

@@ -182,8 +182,8 @@ func (b *bench) log() string {
 
 func TestAppComesUpCrashesAndRestarts(t *testing.T) {
 	b := serve(t, "0.0.0.0:%d", nil)
-	if ev := b.want(EventReady); ev.Detail != "GET /health answered 200" || ev.Name != "app" {
-		t.Errorf("event: got %+v, want app with %q", ev, "GET /health answered 200")
+	if ev := b.want(EventReady); ev.Detail != "GET /health returned 200" || ev.Name != "app" {
+		t.Errorf("event: got %+v, want app with %q", ev, "GET /health returned 200")
 	}
 	first := b.get("/")
 	reply, err := b.client.Restart(t.Context())
@@ -225,10 +225,10 @@ func TestAppDoesNotComeUp(t *testing.T) {
 			"the app ended with exit code 3 before it was ready; last probe: GET /health: connection refused"},
 		{"no command", "127.0.0.1:%d", func(s *helper.BrokerSpec) { s.App.Command = "no-such-program" }, 127,
 			"the app ended with exit code 127 before it was ready; last probe: GET /health: connection refused"},
-		{"answers 500", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Path, s.App.TimeoutMS = "/broken", 1500 }, -1, "GET /broken answered 500"},
+		{"returns 500", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Path, s.App.TimeoutMS = "/broken", 1500 }, -1, "GET /broken returned 500"},
 		{"silent", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Command, s.App.TimeoutMS = "exec sleep 1000", 200 }, -1, "GET /health: connection refused"},
 		{"knows its own names only", "0.0.0.0:%d", func(s *helper.BrokerSpec) { s.App.Path, s.App.TimeoutMS = "/only-localhost", 1500 }, -1,
-			"GET /only-localhost answered 403 to the host name app and 200 to localhost: the app must accept the host name app, which the tests use"},
+			"GET /only-localhost returned 403 for the host name app and 200 for localhost: the app must accept the host name app, which the tests use"},
 		{"refuses its name, and the time is over before localhost answers", "0.0.0.0:%d", func(s *helper.BrokerSpec) {
 			s.App.Path, s.App.TimeoutMS = "/slow-to-localhost", 500
 		}, -1, "not ready after"},

@@ -120,7 +120,7 @@ func (p *parser) point(point Point) {
 // end checks the output as a whole.
 func (p *parser) end(whole bool) {
 	if p.block != nil {
-		p.problem(p.block.line, true, "the block that begins here has no end (...), so the lines below may be a quotation")
+		p.problem(p.block.line, true, "the block that begins here has no end (...), so the lines below may be output of the app")
 		p.close()
 	}
 	if !whole {
@@ -132,14 +132,15 @@ func (p *parser) end(whole bool) {
 	case p.Plan == 0:
 		p.problem(0, true, "the plan has no tests")
 	case p.Plan != len(p.Points):
-		p.problem(0, true, "the plan has %d tests, but there are %d test lines", p.Plan, len(p.Points))
+		p.problem(0, true, "the plan has %s, but the output has %s",
+			wording.Count(p.Plan, "test"), wording.Count(len(p.Points), "test line"))
 	}
 	beyond := func(point Point) bool { return p.Plan >= 0 && (point.Number < 0 || point.Number > p.Plan) }
 	if i := slices.IndexFunc(p.Points, beyond); i >= 0 {
 		p.problem(p.Points[i].Line, true, "the number of this line is not in the plan 1..%d", p.Plan)
 	}
 	if len(p.noise) > 0 {
-		p.problem(p.noise[0], false, "not TAP, so ignored (%d such lines)", len(p.noise))
+		p.problem(p.noise[0], false, "not TAP, so ignored (%s)", wording.Count(len(p.noise), "line"))
 	}
 	slices.SortStableFunc(p.Problems, func(a, b Problem) int { return a.Line - b.Line })
 	for _, point := range p.Points {

@@ -89,13 +89,13 @@ type block struct {
 func indent(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
 
 // inBlock reads a line of the open block. A line with less indentation breaks the block: it may be
-// a test line or a quotation.
+// a test line, or output of the app that the test quotes.
 func (p *parser) inBlock(s string) bool {
 	b := p.block
 	blank := strings.TrimSpace(s) == ""
 	switch {
 	case !blank && indent(s) < b.indent:
-		p.problem(p.n, true, "this line breaks the block that begins on line %d: indent or quote quotations", b.line)
+		p.problem(p.n, true, "this line breaks the block that begins on line %d: indent or quote the output of the app", b.line)
 		p.close()
 		return false
 	case !blank && indent(s) == b.indent && strings.TrimSpace(s) == "...":

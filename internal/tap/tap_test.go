@@ -82,22 +82,22 @@ func TestParse(t *testing.T) {
 		{"diagnostics as people write them", plan1(1, "not ok 1 - P1.C1", "    ---", "    no key", "    headers:", "      a: 1", "      b: 2", "    observed: 'open", "", "    url: http://x", "    ..."),
 			"P1.C1 not ok\n  headers=\"a: 1\\nb: 2\"\n  observed=\"'open\"\n  url=\"http://x\"\n"},
 		{"diagnostics with empty lines and lists", plan1(1, "not ok 1 - P1.C1", "  ---", "", "  a:", "    - x", "      y", "", "      z", "  b: >-", "     c", "    d", "  ...", "ok # more"),
-			"P1.C1 not ok\n  a=\"- x\\n  y\\n\\n  z\"\n  b=\"c\\nd\"\n!0 the plan has 1 tests, but there are 2 test lines\n"},
+			"P1.C1 not ok\n  a=\"- x\\n  y\\n\\n  z\"\n  b=\"c\\nd\"\n!0 the plan has 1 test, but the output has 2 test lines\n"},
 		{"a backslash at the end", plan1(1, `ok 1 - P1.C1 a\`), "P1.C1 ok\n"},
 		{"diagnostics as comments", plan1(1, "not ok 1 - P1.C1", "# Failed test", "#   got: 500"), "P1.C1 not ok\n  comment=\"Failed test\\n  got: 500\"\n"},
 
-		{"missing line", plan1(2, "ok 1 - P1.C1"), "P1.C1 ok\n!0 the plan has 2 tests, but there are 1 test lines\n"},
+		{"missing line", plan1(2, "ok 1 - P1.C1"), "P1.C1 ok\n!0 the plan has 2 tests, but the output has 1 test line\n"},
 		{"line too many", plan1(1, "ok 1 - P1.C1", "ok 2 - P1.C2"),
-			both + "!0 the plan has 1 tests, but there are 2 test lines\n!3 the number of this line is not in the plan 1..1\n"},
+			both + "!0 the plan has 1 test, but the output has 2 test lines\n!3 the number of this line is not in the plan 1..1\n"},
 		{"no plan", "ok 1 - P1.C1\n", "P1.C1 ok\n" + noPlan},
 		{"nothing", "", noPlan},
 		{"an empty plan", "1..0 # SKIP no app\n", "!0 the plan has no tests\n"},
 		{"two runs, one behind the other", "1..1\nok 1 - P1.C1\n1..1\nok 1 - P2.C1\n",
-			"P1.C1 ok\nP2.C1 ok\n!0 the plan has 1 tests, but there are 2 test lines\n!3 this is a second plan, want one plan for all tests\n!4 line 2 already has the number 1\n"},
+			"P1.C1 ok\nP2.C1 ok\n!0 the plan has 1 test, but the output has 2 test lines\n!3 this is a second plan, want one plan for all tests\n!4 line 2 already has the number 1\n"},
 		{"a number of nothing", plan1(1, "ok 0 - P1.C1"), "P1.C1 ok\n!2 the number of this line is not in the plan 1..1\n"},
 		{"a huge number is text", plan1(1, "ok 99999999999 - P1.C1"), ""},
 		{"bail out", plan1(2, "ok 1 - P1.C1", "Bail out! no app"),
-			"P1.C1 ok\n!0 the plan has 2 tests, but there are 1 test lines\n!3 the tests bailed out: Bail out! no app\n"},
+			"P1.C1 ok\n!0 the plan has 2 tests, but the output has 1 test line\n!3 the tests bailed out: Bail out! no app\n"},
 		{"bail out of a subtest", plan1(1, "    Bail out!", "ok 1 - P1.C1"), "P1.C1 ok\n!2 the tests bailed out: Bail out!\n"},
 
 		{"skipped", plan1(2, "ok 1 - P1.C1 # SKIP no app", "ok 2 - P1.C2 # todo later"),
@@ -117,25 +117,25 @@ func TestParse(t *testing.T) {
 		{"not ok without an id", plan1(2, "ok 1 - P1.C1", "not ok 2 - setup"), "P1.C1 ok\n!3 this line is not ok and names no contract\n"},
 		{"too long a line", plan1(1, "ok 1 - P1.C1 "+long+" # SKIP"), "P1.C1 void: line 2 is longer than 32768 bytes\n"},
 
-		{"noise", "Starting…\n" + sample + "done in 3 s\n", both + "~1 not TAP, so ignored (2 such lines)\n"},
+		{"noise", "Starting…\n" + sample + "done in 3 s\n", both + "~1 not TAP, so ignored (2 lines)\n"},
 		{"words that begin alike", plan1(1, "okay 1 - P1.C1", "OK 1 - P1.C1", "not  ok 1 - P1.C1", "notok 1", "ok 1 - P1.C1"),
-			"P1.C1 ok\n~2 not TAP, so ignored (4 such lines)\n"},
+			"P1.C1 ok\n~2 not TAP, so ignored (4 lines)\n"},
 		{"a subtest", plan1(1, "# Subtest: x", "    ok 1 - P1.C2", "    not ok 2 - P1.C1", "    1..2", "ok 1 - P1.C1"),
-			"P1.C1 ok\n~3 not TAP, so ignored (3 such lines)\n"},
+			"P1.C1 ok\n~3 not TAP, so ignored (3 lines)\n"},
 		{"a carriage return begins no line", plan1(1, "not ok 1 - P1.C1 got\rok 2 - P1.C2"), "P1.C1 not ok\n"},
 
 		{"TAP of the app in a block", plan1(1, "not ok 1 - P1.C1", "  ---", "  observed: |", "    1..9", "    ok 2 - P1.C2", "    ...", "  ok 3 - P1.C3", "  ..."),
 			"P1.C1 not ok\n  observed=\"1..9\\nok 2 - P1.C2\\n...\\nok 3 - P1.C3\"\n"},
 		{"TAP of the app breaks out of its block", plan1(2, "not ok 1 - P1.C1", "  ---", "  observed: a", "ok 2 - P1.C2", "  ..."),
 			"P1.C1 not ok\n  observed=\"a\"\nP1.C2 ok\n" +
-				"!5 this line breaks the block that begins on line 3: indent or quote quotations\n" +
-				"~6 not TAP, so ignored (1 such lines)\n"},
+				"!5 this line breaks the block that begins on line 3: indent or quote the output of the app\n" +
+				"~6 not TAP, so ignored (1 line)\n"},
 		{"TAP of the app beside the test's own", plan1(2, "ok 1 - P1.C1", "ok 2 - P1.C2", "not ok 2 - P1.C2"),
-			"P1.C1 ok\nP1.C2 twice: lines 3 and 4 both name it\n!0 the plan has 2 tests, but there are 3 test lines\n!4 line 3 already has the number 2\n"},
+			"P1.C1 ok\nP1.C2 twice: lines 3 and 4 both name it\n!0 the plan has 2 tests, but the output has 3 test lines\n!4 line 3 already has the number 2\n"},
 		{"a block without end", plan1(2, "not ok 1 - P1.C1", "  ---", "  observed: a", "  ok 2 - P1.C2"),
-			"P1.C1 not ok\n  observed=\"a\\nok 2 - P1.C2\"\n!0 the plan has 2 tests, but there are 1 test lines\n" +
-				"!3 the block that begins here has no end (...), so the lines below may be a quotation\n"},
-		{"a block that belongs to nothing", plan1(1, "  ---", "  a: 1", "  ...", "ok 1 - P1.C1"), "P1.C1 ok\n~2 not TAP, so ignored (3 such lines)\n"},
+			"P1.C1 not ok\n  observed=\"a\\nok 2 - P1.C2\"\n!0 the plan has 2 tests, but the output has 1 test line\n" +
+				"!3 the block that begins here has no end (...), so the lines below may be output of the app\n"},
+		{"a block that belongs to nothing", plan1(1, "  ---", "  a: 1", "  ...", "ok 1 - P1.C1"), "P1.C1 ok\n~2 not TAP, so ignored (3 lines)\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := Parse([]byte(c.text), true)
@@ -149,7 +149,7 @@ func TestParse(t *testing.T) {
 // An incomplete output is in doubt, and its last line is ignored.
 func TestTorn(t *testing.T) {
 	d := Parse([]byte("1..2\nok 1 - P1.C1\nok 2 - P1.C2"), false)
-	want := "P1.C1 ok\n!0 the plan has 2 tests, but there are 1 test lines\n!2 the output ends here, because it was cut or its program was stopped\n"
+	want := "P1.C1 ok\n!0 the plan has 2 tests, but the output has 1 test line\n!2 the output ends here, because it was cut or its program was stopped\n"
 	if diff := cmp.Diff(want, show(d)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -252,7 +252,7 @@ func (r *Run) build(ctx context.Context, edits []Edit, at *Attempt) error {
 	at.Why = built.Why()
 	if at.Why != "" {
 		at.Outcome = Red
-		r.Say("the build is red: " + at.Why)
+		r.Say("the build fails: " + at.Why)
 	}
 	return nil
 }

@@ -152,11 +152,11 @@ func TestDecide(t *testing.T) {
 		})}, "pass\n  P1.C1 verified\n"},
 
 		{"a plan that does not fit", nil, []Suite{suite("o").with(func(s *Suite) { s.Real[0].TAP = tap.Parse([]byte("1..2\nok 1 - P1.C1\n"), true) })},
-			"unverified\n  P1.C1 verified\n! run.sh: the plan has 2 tests, but there are 1 test lines\n"},
+			"unverified\n  P1.C1 verified\n! run.sh: the plan has 2 tests, but the output has 1 test line\n"},
 		{"stopped at its limit", nil, []Suite{suite("oo").with(func(s *Suite) {
 			s.Real[0] = Run{Late: true, TAP: tap.Parse([]byte("1..2\nok 1 - P1.C1\nok 2 - P1.C"), false)}
 		})}, "unverified\n  P1.C1 verified\n  P1.C2 missing\n! P1.C2 is missing: run.sh was stopped at its time limit before this contract (the contract: GET /P1.C2 → 200)\n" +
-			"! run.sh: it was stopped at its time limit\n! run.sh: the plan has 2 tests, but there are 1 test lines\n! run.sh: line 2 of its output: the output ends here, because it was cut or its program was stopped\n"},
+			"! run.sh: it was stopped at its time limit\n! run.sh: the plan has 2 tests, but the output has 1 test line\n! run.sh: line 2 of its output: the output ends here, because it was cut or its program was stopped\n"},
 		{"an exit code without a reason", nil, []Suite{suite("o", "o").with(func(s *Suite) { s.Real[1].Exit = 7 })},
 			"unverified\n  P1.C1 verified\n! run.sh in replay 2 of 2: it ended with exit code 7, but no test line is \"not ok\"\n"},
 		{"lines that were not asked for", nil, []Suite{suite("oxo").with(func(s *Suite) { s.Contracts = s.Contracts[:1] })},

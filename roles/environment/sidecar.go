@@ -239,7 +239,7 @@ func (s sidecar) Close(ctx context.Context) (gateLog, error) {
 	}
 	seen, err := readLog(s.seen())
 	if err != nil && !errors.Is(err, hostfs.ErrAbsent) {
-		return gateLog{}, fmt.Errorf("cannot read the newest line of the gateway: %w", err)
+		return gateLog{}, fmt.Errorf("cannot read the newest line of the gateway's log: %w", err)
 	}
 	err = s.Engine.Stop(ctx, s.Name, gatewayGrace)
 	if errors.Is(err, sandbox.ErrNotFound) {

@@ -48,8 +48,8 @@ func Entries() []Entry {
 		{Boundary, "the boundary around the agents could not be established"},
 		{Person, "you must decide: state damaged or from a newer abl, history or tree changed by hand, " +
 			"or a spec edited while its phase runs"},
-		{Busy, "another abl holds the project"},
-		{Away, "the provider refused or was away for too long; try again later"},
+		{Busy, "another abl works on the project"},
+		{Away, "the provider refused or was unavailable for too long; try again later"},
 		{HUP, "terminated by SIGHUP; state saved"},
 		{INT, "interrupted; state saved"},
 		{TERM, "terminated; state saved"},

@@ -54,7 +54,7 @@ func askCodes(done, unusable string) []exit.Entry {
 	codes[exit.Stuck], codes[exit.Budget], codes[exit.Boundary] = "", "", ""
 	codes[exit.Environment] = "the environment failed, such as a full disk"
 	codes[exit.Person] = "you must decide: the file changed meanwhile"
-	codes[exit.Busy] = "another abl holds the project"
+	codes[exit.Busy] = "another abl works on the project"
 	return exit.EntriesOf(codes)
 }
 

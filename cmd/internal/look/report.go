@@ -33,9 +33,9 @@ altered responses that the tests detect, the hashes of specs, commits and images
 proof of the boundary, and the phase's cost, time and changes. Without N, shows one line
 per iteration of every phase.
 
-With --html it writes a page for the phase, which loads and runs nothing
-(docs/report.md), to .abl/reports/phaseN.html or to FILE; - is standard output. Every
-phase that ends with a verdict writes its page.
+With --html it writes a page for the phase, without scripts and external resources
+(docs/report.md), to .abl/reports/phaseN.html or to FILE; - is standard output. abl also
+writes the page after every phase that ends with a verdict.
 
 The records are JSON files in .abl/reports/ (docs/audit-record.md). abl writes one for
 each verdict; no role sees them.`,

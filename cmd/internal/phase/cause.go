@@ -27,14 +27,14 @@ var causes = []struct {
 		cause{"a dependency is missing", "app.prepare, which installs dependencies"}},
 	{regexp.MustCompile(`exit code 127|(?i)command not found|: not found|no such file or directory.*\bexec|executable file not found`),
 		cause{"a program is missing in the app's container", "toolchain, or images.app.dockerfile"}},
-	{regexp.MustCompile(`to the host name app|(?i)blocked request|invalid host header|disallowedhost|allowed_?hosts`),
+	{regexp.MustCompile(`for the host name app|(?i)blocked request|invalid host header|disallowedhost|allowed_?hosts`),
 		cause{"it refuses the host name app", "app.env or the app's own list of allowed hosts"}},
 	{regexp.MustCompile(`(?i)\b(?:missing|required|undefined|not set|must be set|is not defined)\b.*\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b.*\b(?:missing|required|undefined|not set|must be set)\b`),
 		cause{"a variable is not set", "app.env"}},
 	{regexp.MustCompile(`ended with exit code 0\b`),
 		cause{"it went into the background or had nothing to do",
 			"app.command, which must stay in the foreground; app.kind: command for a program"}},
-	{regexp.MustCompile(`answered [45]\d\d`),
+	{regexp.MustCompile(`GET /\S* returned [45]\d\d`),
 		cause{"it responds, but not at the path that abl requests", "app.ready.path"}},
 }
 

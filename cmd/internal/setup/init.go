@@ -65,7 +65,7 @@ and hooks are left alone, and abl publish creates a branch with the result
 				Name:  "src",
 				To:    &asked.Src,
 				Value: "DIR",
-				Usage: "begin a separate source in DIR, even in a repository (default outside of one: src)",
+				Usage: "create a separate source in DIR, even in a repository (default outside of one: src)",
 			},
 			{Name: "skill", To: &asked.Skill,
 				Usage: "also write .claude/skills/abl/SKILL.md for coding agents, and a section in AGENTS.md"},
@@ -203,7 +203,7 @@ func adopt(in *cli.Input, dir string, p *scaffold.Plan) error {
 		_, head, err = from.Head()
 	}
 	if err != nil {
-		return exit.With(exit.Usage, err, "abl init --src src begins a separate source")
+		return exit.With(exit.Usage, err, "abl init --src src creates a separate source")
 	}
 	here, _ := filepath.Rel(top, dir) // both are absolute
 	within := filepath.Join(here, p.Dir)
