@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs Debian's git-lfs for the tests, as root on Debian or Ubuntu. Without it the script prints what
-# is missing and exits with 7. It is safe to run twice.
+# Installs Debian's git-lfs for the tests, as root on Debian or Ubuntu, without its filters in the
+# system's config of git. Without git-lfs the script prints what is missing and exits with 7. It is safe
+# to run twice.
 set -eu
 
 say() { printf 'git-lfs: %s\n' "$*" >&2; }
@@ -16,3 +17,4 @@ if ! { apt-get -qq -o DPkg::Lock::Timeout=120 update && apt-get -qq -o DPkg::Loc
   say "cannot install git-lfs"
   exit 7
 fi
+git lfs uninstall --system --skip-repo >&2

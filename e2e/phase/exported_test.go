@@ -115,7 +115,9 @@ func TestPassingCommitRunsFromItsArchive(t *testing.T) {
 		p.Git(".", "show", "abl/phase1:keys/token"); got != largeFile+"of the user alone" {
 		t.Errorf("model.bin and keys/token on the published branch: got %q, want both as the user committed them", got)
 	}
-	archive, err := exec.Command("git", "-C", p.Dir, "archive", "abl/phase1").Output()
+	export := exec.Command("git", "-C", p.Dir, "archive", "abl/phase1")
+	export.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1") // which may have git-lfs
+	archive, err := export.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
