@@ -41,13 +41,13 @@ type RoleJobs struct {
 	Number  int
 	Project state.Project
 	Specs   spec.Set
-	App     *helper.App           // how the system is started or run; nil without an app section
-	Trials  []boundary.ServiceBox // its services, which the Builder's calls get, too
-	Players map[string]Player     // by role name
-	Files   map[string]Files      // of a role's workspace, by role name
-	Safe    *redact.Sanitizer     // removes secrets from prompts
-	Adopted bool                  // the source is a clone of the user's repository
-	Within  string                // folder of the source that the Builder works in, "" for the whole
+	App     *helper.App                 // how the system is started or run; nil without an app section
+	Trials  []boundary.ServiceContainer // its services, which the Builder's calls get, too
+	Players map[string]Player           // by role name
+	Files   map[string]Files            // of a role's workspace, by role name
+	Safe    *redact.Sanitizer           // removes secrets from prompts
+	Adopted bool                        // the source is a clone of the user's repository
+	Within  string                      // folder of the source that the Builder works in, "" for the whole
 }
 
 // Job returns the job of the next call of p in a role.

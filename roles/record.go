@@ -63,14 +63,14 @@ type Outcome struct {
 
 // Intent contains the parameters of a call. It is written before the container is created.
 type Intent struct {
-	Key     string    `json:"key"`
-	Box     string    `json:"box"`
-	Image   string    `json:"image"`
-	Agent   string    `json:"agent"`
-	Model   string    `json:"model"`
-	Effort  string    `json:"effort,omitempty"`
-	Session string    `json:"session"`
-	Begun   time.Time `json:"begun"`
+	Key       string    `json:"key"`
+	Container string    `json:"box"`
+	Image     string    `json:"image"`
+	Agent     string    `json:"agent"`
+	Model     string    `json:"model"`
+	Effort    string    `json:"effort,omitempty"`
+	Session   string    `json:"session"`
+	Begun     time.Time `json:"begun"`
 	// Reports that existed before the call, name → modification time in ns.
 	Reports map[string]int64 `json:"reports"`
 }
@@ -172,8 +172,8 @@ func (r Record) Forget(names ...string) error {
 
 // Boundary is the proof that a container has the properties that abl asked for.
 type Boundary struct {
-	Box string    `json:"box"`
-	At  time.Time `json:"at"`
+	Container string    `json:"box"`
+	At        time.Time `json:"at"`
 	// The failed checks of the network, which the user allowed.
 	Weak string `json:"weak_network,omitempty"`
 	// The engine's record of the container, before its start.

@@ -53,7 +53,7 @@ func newUpstreamPhase(t *testing.T, api wireAPI, upstream string) *upstreamPhase
 	c.vars = agent.Provider{API: api.name, KeyVar: api.keyVar, BaseVar: api.baseVar}
 	c.setup.Providers = []gateway.Provider{{Name: api.name, Upstream: upstream, Key: providersKey}}
 	c.Engine.Scripts = map[string]sandboxtest.Script{"gateway": c.gateway, "": c.play}
-	c.Engine.Stopped = func(b sandbox.Box) {
+	c.Engine.Stopped = func(b sandbox.ContainerConfig) {
 		c.mu.Lock()
 		stop := c.stops[b.Name]
 		c.mu.Unlock()
@@ -90,16 +90,16 @@ func (c *upstreamPhase) clears() {
 }
 
 // change puts a gateway between the Builder and its provider.
-func (c *upstreamPhase) change(role roles.Role, boxes *boundary.Boxes, p *orchestrator.Player) {
+func (c *upstreamPhase) change(role roles.Role, containers *boundary.Containers, p *orchestrator.Player) {
 	if role.Name != roles.Builder.Name {
 		return
 	}
 	p.Agent = asker(c.vars)
 	p.Gate = &environment.Gate{
-		Boxes: boxes, Project: state.NewProject(c.Dir, "src", ".abl/tests"), Sidecar: "gateway", Setup: c.setup,
+		Containers: containers, Project: state.NewProject(c.Dir, "src", ".abl/tests"), Sidecar: "gateway", Setup: c.setup,
 		Access: environment.Access{Place: role.Name, Agent: agent.Agent{Provider: c.vars}, Budget: func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }},
 	}
-	boxes.Gated[role.Name] = true
+	containers.Gated[role.Name] = true
 }
 
 // asker is an agent that reports failure only by its exit code.
@@ -110,7 +110,7 @@ func asker(p agent.Provider) agent.Agent {
 }
 
 // play sends requests to the provider before the Builder's work, and fails if one fails.
-func (c *upstreamPhase) play(b sandbox.Box) sandbox.Exit {
+func (c *upstreamPhase) play(b sandbox.ContainerConfig) sandbox.Exit {
 	if b.Labels[sandbox.LabelKind] != "role" || b.Labels[sandbox.LabelRole] != roles.Builder.Name {
 		return c.Play(b)
 	}
@@ -124,7 +124,7 @@ func (c *upstreamPhase) play(b sandbox.Box) sandbox.Exit {
 }
 
 // ask sends one request like the agent in a container, and reports whether a model responded.
-func (c *upstreamPhase) ask(b sandbox.Box) bool {
+func (c *upstreamPhase) ask(b sandbox.ContainerConfig) bool {
 	env := map[string]string{}
 	for _, line := range b.Env {
 		name, value, _ := strings.Cut(line, "=")
@@ -149,7 +149,7 @@ func (c *upstreamPhase) ask(b sandbox.Box) bool {
 }
 
 // gateway runs the real gateway in a container.
-func (c *upstreamPhase) gateway(b sandbox.Box) sandbox.Exit {
+func (c *upstreamPhase) gateway(b sandbox.ContainerConfig) sandbox.Exit {
 	ctx, stop := context.WithCancel(c.Context())
 	in, feed := io.Pipe()
 	done := make(chan struct{})
@@ -181,17 +181,17 @@ func (c *upstreamPhase) gateway(b sandbox.Box) sandbox.Exit {
 // said is the standard output of a gateway.
 type said struct {
 	*upstreamPhase
-	box sandbox.Box
+	container sandbox.ContainerConfig
 }
 
 func (s said) Write(line []byte) (int, error) {
 	var e gateway.Entry
 	if json.Unmarshal(line, &e) == nil && e.Kind == gateway.Ready {
 		s.mu.Lock()
-		s.places[s.box.Labels[sandbox.LabelCall]] = e.Listen
+		s.places[s.container.Labels[sandbox.LabelCall]] = e.Listen
 		s.mu.Unlock()
 	}
-	s.Engine.Print(s.box.Name, string(line))
+	s.Engine.Print(s.container.Name, string(line))
 	return len(line), nil
 }
 

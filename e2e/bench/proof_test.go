@@ -22,8 +22,8 @@ type unproving struct {
 	left    time.Duration // time from the proof to the start
 }
 
-func (e *unproving) Create(ctx context.Context, box sandbox.Box) (string, error) {
-	for _, m := range box.Mounts {
+func (e *unproving) Create(ctx context.Context, container sandbox.ContainerConfig) (string, error) {
+	for _, m := range container.Mounts {
 		if m.Target == helper.In {
 			e.in = m.Source
 		}
@@ -41,7 +41,7 @@ func (e *unproving) Create(ctx context.Context, box sandbox.Box) (string, error)
 	if err != nil {
 		return "", err
 	}
-	id, err := e.Engine.Create(ctx, box)
+	id, err := e.Engine.Create(ctx, container)
 	e.created = time.Now()
 	return id, err
 }
@@ -51,7 +51,7 @@ func (e *unproving) Start(ctx context.Context, name string) error {
 	return e.Engine.Start(ctx, name)
 }
 
-func (*unproving) Prove(context.Context, sandbox.Box) (sandbox.Proof, error) {
+func (*unproving) Prove(context.Context, sandbox.ContainerConfig) (sandbox.Proof, error) {
 	return sandbox.Proof{{Name: "not looked at", OK: true}}, nil
 }
 
@@ -83,7 +83,7 @@ func BenchmarkProofAndSweep(b *testing.B) {
 	r.call(b)
 	with, bare := *r.runner, *r.runner
 	free := &unproving{Engine: r.engine}
-	bare.Boxes = r.boxes(free)
+	bare.Containers = r.containers(free)
 	var calls, parts []float64
 	for round := 0; b.Loop(); round++ {
 		r.edit(round)

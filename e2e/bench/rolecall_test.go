@@ -79,18 +79,18 @@ func newRig(b *testing.B) *rig {
 	r.must(err)
 	r.book = ledger.Open(r.project.Ledger())
 	r.runner = &call.Runner{
-		Boxes:   r.boxes(r.engine),
-		Project: r.project,
-		Output:  1 << 30,
-		Timeout: time.Minute,
-		Out:     state.Discard,
+		Containers: r.containers(r.engine),
+		Project:    r.project,
+		Output:     1 << 30,
+		Timeout:    time.Minute,
+		Out:        state.Discard,
 	}
 	return r
 }
 
-// boxes returns the project's containers on an engine.
-func (r *rig) boxes(engine sandbox.Engine) *boundary.Boxes {
-	return &boundary.Boxes{
+// containers returns the project's containers on an engine.
+func (r *rig) containers(engine sandbox.Engine) *boundary.Containers {
+	return &boundary.Containers{
 		Engine: engine,
 		ID:     r.file.Project,
 		Phase:  1,

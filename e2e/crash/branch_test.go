@@ -46,7 +46,7 @@ func TestBranchSwitched(t *testing.T) {
 						userGit(t, p.Dir, away...)
 					}
 				}
-				p.Worked = func(b sandbox.Box) {
+				p.Worked = func(b sandbox.ContainerConfig) {
 					if call != "" && b.Labels[sandbox.LabelCall] == call {
 						leave()
 					}

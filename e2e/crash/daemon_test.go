@@ -28,11 +28,11 @@ type daemon struct {
 	engine *sandboxtest.Engine
 	socket string
 
-	mu       sync.Mutex
-	boxes    map[string]object // creation requests, by id
-	networks map[string]object // by name
-	volumes  map[string]object
-	fault    func(method, path string) http.HandlerFunc // responds instead of the engine, unless nil or returning nil
+	mu         sync.Mutex
+	containers map[string]object // creation requests, by id
+	networks   map[string]object // by name
+	volumes    map[string]object
+	fault      func(method, path string) http.HandlerFunc // responds instead of the engine, unless nil or returning nil
 }
 
 // object is a JSON object.
@@ -41,11 +41,11 @@ type object = map[string]any
 func newDaemon(t *testing.T, engine *sandboxtest.Engine) *daemon {
 	t.Helper()
 	d := &daemon{
-		engine:   engine,
-		socket:   filepath.Join(lab.SocketDir(t), "s"),
-		boxes:    map[string]object{},
-		networks: map[string]object{},
-		volumes:  map[string]object{},
+		engine:     engine,
+		socket:     filepath.Join(lab.SocketDir(t), "s"),
+		containers: map[string]object{},
+		networks:   map[string]object{},
+		volumes:    map[string]object{},
 	}
 	l, err := net.Listen("unix", d.socket)
 	if err != nil {
@@ -271,7 +271,7 @@ func (d *daemon) life(answer func(string, func(*http.Request) (any, error))) {
 
 func (d *daemon) create(r *http.Request) (any, error) {
 	o := body(r)
-	b := sandbox.Box{
+	b := sandbox.ContainerConfig{
 		Name:   r.URL.Query().Get("name"),
 		Image:  "i",
 		User:   "1:1",
@@ -307,12 +307,12 @@ func (d *daemon) create(r *http.Request) (any, error) {
 		"/proc/sysrq-trigger"}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.boxes[id] = o
+	d.containers[id] = o
 	return object{"Id": id}, nil
 }
 
 // put adds a container that another program created.
-func (d *daemon) put(ctx context.Context, b sandbox.Box) {
+func (d *daemon) put(ctx context.Context, b sandbox.ContainerConfig) {
 	id, err := d.engine.Create(ctx, b)
 	if err != nil {
 		panic(err)
@@ -323,7 +323,7 @@ func (d *daemon) put(ctx context.Context, b sandbox.Box) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.boxes[id] = object{"HostConfig": object{}, "Cmd": []any{"sleep"}, "Labels": labels}
+	d.containers[id] = object{"HostConfig": object{}, "Cmd": []any{"sleep"}, "Labels": labels}
 }
 
 // inspect returns a container as it was requested, with the fields that engines add.
@@ -334,7 +334,7 @@ func (d *daemon) inspect(r *http.Request, name string) (object, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	requested := d.boxes[s.ID]
+	requested := d.containers[s.ID]
 	host, _ := requested["HostConfig"].(object)
 	argv := command(requested)
 	nets, _ := at(requested, "NetworkingConfig", "EndpointsConfig").(object)

@@ -270,7 +270,7 @@ func TestEngineRefuses(t *testing.T) {
 			var seen, over atomic.Int64
 			reached := make(chan struct{})
 			if c.name == "to wait" { // abl does not wait for a container that has ended
-				b.made.Worked = func(sandbox.Box) { <-reached }
+				b.made.Worked = func(sandbox.ContainerConfig) { <-reached }
 			}
 			b.daemon.fault = func(method, path string) http.HandlerFunc {
 				if method != c.method || !strings.Contains(path, c.path) {
@@ -347,14 +347,14 @@ func TestForeignName(t *testing.T) {
 		}
 		return func(w http.ResponseWriter, r *http.Request) { // another program was faster
 			name = r.URL.Query().Get("name")
-			box := sandbox.Box{
+			container := sandbox.ContainerConfig{
 				Name:   name,
 				Image:  "theirs",
 				User:   "1:1",
 				Argv:   []string{"sleep"},
 				Labels: map[string]string{sandbox.LabelProject: "theirs", sandbox.LabelKind: "theirs"},
 			}
-			b.daemon.put(r.Context(), box)
+			b.daemon.put(r.Context(), container)
 			message(409, "Conflict. The container name is already in use")(w, r)
 		}
 	}
@@ -362,7 +362,7 @@ func TestForeignName(t *testing.T) {
 	if !errors.Is(err, sandbox.ErrExists) || !strings.Contains(err.Error(), name) {
 		t.Errorf("got error %v, want the name %q", err, name)
 	}
-	if there, ok := b.engine.Box(name); !ok || there.Image != "theirs" {
+	if there, ok := b.engine.Config(name); !ok || there.Image != "theirs" {
 		t.Errorf("container %q: got %+v, exists %t, want the image theirs", name, there, ok)
 	}
 	if err := b.engine.Remove(t.Context(), name); err != nil {

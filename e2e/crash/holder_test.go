@@ -78,11 +78,11 @@ func TestHolderKilledDuringTheVerifier(t *testing.T) {
 // ledger. The next run makes another call.
 func TestUnprovenCallIsKept(t *testing.T) {
 	b := newProxied(t)
-	b.engine.Opening = func(box sandbox.Box) string {
-		if box.Labels[sandbox.LabelCall] == "p1-build-1.1" && box.Labels[sandbox.LabelKind] == "role" {
+	b.engine.Opening = func(container sandbox.ContainerConfig) string {
+		if container.Labels[sandbox.LabelCall] == "p1-build-1.1" && container.Labels[sandbox.LabelKind] == "role" {
 			return "hello\n"
 		}
-		return b.engine.Proven(box)
+		return b.engine.Proven(container)
 	}
 	err := b.run()
 	if !errors.Is(err, call.ErrUnproven) || !strings.Contains(err.Error(), "no probe ran inside") {

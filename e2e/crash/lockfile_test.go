@@ -48,7 +48,7 @@ func TestLockFileDeleted(t *testing.T) {
 func TestHistoryMovedAway(t *testing.T) {
 	for name, when := range map[string]func(p *play.Plant, leave func()) state.Sink{
 		"while a call runs": func(p *play.Plant, leave func()) state.Sink {
-			p.Worked = func(b sandbox.Box) {
+			p.Worked = func(b sandbox.ContainerConfig) {
 				if b.Labels[sandbox.LabelCall] == "p1-build-2.1" {
 					leave()
 				}

@@ -65,7 +65,7 @@ func killedAt(t *testing.T, points string) (p *plant, runs func() map[string]int
 	var mu sync.Mutex
 	all := map[string]int{}
 	p = newPlant(t)
-	p.made.Worked = func(b sandbox.Box) {
+	p.made.Worked = func(b sandbox.ContainerConfig) {
 		mu.Lock()
 		defer mu.Unlock()
 		if b.Labels[sandbox.LabelKind] == "role" {

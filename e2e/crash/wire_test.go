@@ -17,7 +17,7 @@ import (
 
 // request is one call of the engine in the other process, response is its result.
 type request struct {
-	Box     sandbox.Box
+	Config  sandbox.ContainerConfig
 	Network sandbox.Network
 	Volume  sandbox.Volume
 	Name    string
@@ -54,11 +54,11 @@ func serve(l net.Listener, e *sandboxtest.Engine) {
 	handlers := http.NewServeMux()
 	for name, do := range map[string]func(context.Context, request, *response) error{
 		"Create": func(ctx context.Context, q request, a *response) (err error) {
-			a.Text, err = e.Create(ctx, q.Box)
+			a.Text, err = e.Create(ctx, q.Config)
 			return
 		},
 		"Prove": func(ctx context.Context, q request, a *response) (err error) {
-			a.Proof, err = e.Prove(ctx, q.Box)
+			a.Proof, err = e.Prove(ctx, q.Config)
 			return
 		},
 		"Subnets": func(ctx context.Context, q request, a *response) (err error) {
@@ -179,13 +179,13 @@ func (e *remote) ask(ctx context.Context, method string, q request) (a response,
 	return a, errors.New(a.Err)
 }
 
-func (e *remote) Create(ctx context.Context, b sandbox.Box) (string, error) {
-	a, err := e.ask(ctx, "Create", request{Box: b})
+func (e *remote) Create(ctx context.Context, b sandbox.ContainerConfig) (string, error) {
+	a, err := e.ask(ctx, "Create", request{Config: b})
 	return a.Text, err
 }
 
-func (e *remote) Prove(ctx context.Context, b sandbox.Box) (sandbox.Proof, error) {
-	a, err := e.ask(ctx, "Prove", request{Box: b})
+func (e *remote) Prove(ctx context.Context, b sandbox.ContainerConfig) (sandbox.Proof, error) {
+	a, err := e.ask(ctx, "Prove", request{Config: b})
 	return a.Proof, err
 }
 

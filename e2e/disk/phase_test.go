@@ -27,7 +27,7 @@ func TestPhaseOnBrokenDisk(t *testing.T) {
 				p := play.NewPlantIn(t, dir)
 				var once sync.Once
 				ill := make(chan struct{})
-				p.Worked = func(b sandbox.Box) {
+				p.Worked = func(b sandbox.ContainerConfig) {
 					if strings.HasPrefix(b.Labels[sandbox.LabelKind]+" "+b.Labels[sandbox.LabelCall], after) {
 						once.Do(func() {
 							defer close(ill)

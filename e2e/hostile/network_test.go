@@ -20,14 +20,14 @@ import (
 // with the same response behind a published port of another container, and one that receives
 // datagrams.
 type host struct {
-	word       string
-	port, udp  int
-	dial       string // every address of the servers, for the attacker
-	shout      string // the same for datagrams
-	everybody  string // broadcast and multicast addresses
-	datagrams  atomic.Int64
-	lastGram   atomic.Value
-	foreignBox string
+	word             string
+	port, udp        int
+	dial             string // every address of the servers, for the attacker
+	shout            string // the same for datagrams
+	everybody        string // broadcast and multicast addresses
+	datagrams        atomic.Int64
+	lastGram         atomic.Value
+	foreignContainer string
 }
 
 // listen starts the servers.
@@ -69,7 +69,7 @@ func listen(t *testing.T, image string) *host {
 	for _, all := range []string{"255.255.255.255", "224.0.0.1", "224.0.0.251", "239.255.255.250"} {
 		h.everybody += net.JoinHostPort(all, fmt.Sprint(h.udp)) + " "
 	}
-	h.dial += h.foreignBox + ":3000 "
+	h.dial += h.foreignContainer + ":3000 "
 	return h
 }
 
@@ -80,7 +80,7 @@ func (h *host) container(t *testing.T, image string) (port string) {
 	id := docker(t, "run", "-d", "--label", "abl.project=test-hostile", "-p", "3000", image,
 		"node", "-e", "require('http').createServer((q, r) => r.end('"+h.word+"')).listen(3000)")
 	t.Cleanup(func() { _ = exec.Command("docker", "rm", "-f", id).Run() })
-	h.foreignBox = docker(t, "inspect", "--format", "{{.NetworkSettings.IPAddress}}", id)
+	h.foreignContainer = docker(t, "inspect", "--format", "{{.NetworkSettings.IPAddress}}", id)
 	_, port, err := net.SplitHostPort(strings.Fields(docker(t, "port", id, "3000"))[0])
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +143,7 @@ func networkAttacks(h *host) []attack {
 			by:     "both",
 			aside:  true,
 			what:   "another project's container, and its published port",
-			script: fmt.Sprintf("$A dials %s:3000; $A dials %s", h.foreignBox, h.dial),
+			script: fmt.Sprintf("$A dials %s:3000; $A dials %s", h.foreignContainer, h.dial),
 		},
 		{id: "E03", by: "both", aside: true, what: "IPv6"},
 		{

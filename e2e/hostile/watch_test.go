@@ -26,14 +26,14 @@ import (
 // container after its creation, after its start and before its removal, so that it misses no
 // container, however short its life is.
 type watcher struct {
-	proxy *httputil.ReverseProxy
-	mu    sync.Mutex
-	boxes map[string]*box // by id
-	argv  map[string]bool // command lines of this machine's processes, sampled
+	proxy      *httputil.ReverseProxy
+	mu         sync.Mutex
+	containers map[string]*container // by id
+	argv       map[string]bool       // command lines of this machine's processes, sampled
 }
 
-// box is a container as the engine shows it.
-type box struct {
+// container is a container as the engine shows it.
+type container struct {
 	ID, Name, Kind string
 	shown          [][]byte // responses of inspect, the first from before the start
 }
@@ -57,7 +57,7 @@ func watch(t *testing.T) (*watcher, string) {
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(socket, 0o666)); err != nil {
 		t.Fatal(err)
 	}
-	w := &watcher{boxes: map[string]*box{}, argv: map[string]bool{}}
+	w := &watcher{containers: map[string]*container{}, argv: map[string]bool{}}
 	w.proxy = httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "engine"})
 	w.proxy.Transport, w.proxy.FlushInterval = engine, -1
 	w.proxy.ErrorLog = nil
@@ -133,10 +133,10 @@ func (w *watcher) look(name string) {
 	argv := commandLines()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	b := w.boxes[is.ID]
+	b := w.containers[is.ID]
 	if b == nil {
-		b = &box{ID: is.ID, Name: strings.TrimPrefix(is.Name, "/"), Kind: is.Config.Labels["abl.kind"]}
-		w.boxes[b.ID] = b
+		b = &container{ID: is.ID, Name: strings.TrimPrefix(is.Name, "/"), Kind: is.Config.Labels["abl.kind"]}
+		w.containers[b.ID] = b
 	}
 	b.shown = append(b.shown, doc)
 	for _, line := range argv {
@@ -163,13 +163,13 @@ func inspect(name string) []byte {
 }
 
 // seen returns the containers so far, sorted by name.
-func (w *watcher) seen() (all []box) {
+func (w *watcher) seen() (all []container) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, b := range w.boxes {
+	for _, b := range w.containers {
 		all = append(all, *b)
 	}
-	slices.SortFunc(all, func(a, b box) int { return strings.Compare(a.Name+a.ID, b.Name+b.ID) })
+	slices.SortFunc(all, func(a, b container) int { return strings.Compare(a.Name+a.ID, b.Name+b.ID) })
 	return all
 }
 

@@ -64,9 +64,9 @@ func TestCustomAgentThatDidNothing(t *testing.T) {
 			if len(rows) == 0 || rows[0]["outcome"] != "nothing" || rows[0]["source"] != "gateway" {
 				t.Errorf("got the rows %v, want the outcome nothing from the gateway first", rows)
 			}
-			box := p.Read("src/env.txt")
-			wants(t, "the container's environment", box, "ABL_BASE_URL=http://gateway:8080/", "/openai-chat/v1\n", "ABL_TOKEN=")
-			lacks(t, "the container's environment", box, a.key())
+			container := p.Read("src/env.txt")
+			wants(t, "the container's environment", container, "ABL_BASE_URL=http://gateway:8080/", "/openai-chat/v1\n", "ABL_TOKEN=")
+			lacks(t, "the container's environment", container, a.key())
 			a.checkKeyHidden(t, p, r)
 			checkNothingLeft(p)
 		})

@@ -112,16 +112,16 @@ func TestAgentsLogIn(t *testing.T) {
 					t.Errorf("got the cost %q, want %s…", row["cost_usd"], c.cost)
 				}
 			}
-			box := p.Read("src/env.txt")
-			lacks(t, "the container's environment", box, c.key())
-			lacks(t, "the container's environment", box, "a-key-of-a-team")
+			container := p.Read("src/env.txt")
+			lacks(t, "the container's environment", container, c.key())
+			lacks(t, "the container's environment", container, "a-key-of-a-team")
 			for _, a := range []string{"claude", "codex", "copilot"} {
 				one, err := agent.Find(a)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, other := range one.Logins {
-					if other.KeyVar != c.keyVar && strings.Contains("\n"+box, "\n"+other.KeyVar+"=") {
+					if other.KeyVar != c.keyVar && strings.Contains("\n"+container, "\n"+other.KeyVar+"=") {
 						t.Errorf("key variables in the container: got %s, want only %s", other.KeyVar, c.keyVar)
 					}
 				}

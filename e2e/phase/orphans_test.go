@@ -109,10 +109,10 @@ func TestCleanRemovesOrphans(t *testing.T) {
 		}
 		network := made("network", "net", append(labels, "--internal", sandbox.Name(c.id, "net"))...)
 		volume := made("volume", "vol", append(labels, sandbox.Name(c.id, "vol"))...)
-		box := made("container", "box", append(labels, "--name", sandbox.Name(c.id, "box"), "--network", network,
+		container := made("container", "box", append(labels, "--name", sandbox.Name(c.id, "box"), "--network", network,
 			"-v", volume+":/vol", image, "sleep", "600")...)
 		if c.run {
-			docker(t, "start", box)
+			docker(t, "start", container)
 		}
 	}
 	r := p.Must(0, "clean", "--orphans")

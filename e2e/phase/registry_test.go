@@ -26,10 +26,10 @@ import (
 
 // registryAt is a registry on a network of the engine, which is the gateways' egress.
 type registryAt struct {
-	t            *testing.T
-	network, box string
-	ip           string
-	cert         []byte
+	t                  *testing.T
+	network, container string
+	ip                 string
+	cert               []byte
 }
 
 // documentation lists address ranges that belong to nobody, so that the gateway treats them as
@@ -43,7 +43,7 @@ const (
 func openRegistry(t *testing.T, p *lab.Project, subnet string) *registryAt {
 	t.Helper()
 	name := fmt.Sprintf("abl-test-registry-%d", time.Now().UnixNano())
-	r := &registryAt{t: t, network: name, box: name}
+	r := &registryAt{t: t, network: name, container: name}
 	site := t.TempDir()
 	key, cert := certificate(t, "registry.example", "other.example")
 	r.cert = cert
@@ -57,7 +57,7 @@ func openRegistry(t *testing.T, p *lab.Project, subnet string) *registryAt {
 		}
 	}
 	t.Cleanup(func() {
-		_ = exec.Command("docker", "rm", "-f", r.box).Run() // it may not have started
+		_ = exec.Command("docker", "rm", "-f", r.container).Run() // it may not have started
 		if out, err := exec.Command("docker", "network", "rm", r.network).CombinedOutput(); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
@@ -75,22 +75,22 @@ func openRegistry(t *testing.T, p *lab.Project, subnet string) *registryAt {
 	if last != nil {
 		t.Fatal(last)
 	}
-	docker(t, "run", "-d", "--name", r.box, "--label", "abl.test=registry", "--network", r.network,
+	docker(t, "run", "-d", "--name", r.container, "--label", "abl.test=registry", "--network", r.network,
 		"--network-alias", "registry.example", "--network-alias", "other.example", "-v", site+":/site:ro", toolsImage(p), "node", "/site/server.mjs")
 	for !strings.Contains(r.asked(), "listens") {
-		if docker(t, "inspect", "-f", "{{.State.Running}}", r.box) != "true" {
-			t.Fatalf("the registry does not run: %s", docker(t, "logs", r.box))
+		if docker(t, "inspect", "-f", "{{.State.Running}}", r.container) != "true" {
+			t.Fatalf("the registry does not run: %s", docker(t, "logs", r.container))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	r.ip = docker(t, "inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", r.box)
+	r.ip = docker(t, "inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}", r.container)
 	return r
 }
 
 // asked returns the requests to the registry.
 func (r *registryAt) asked() string {
 	r.t.Helper()
-	return docker(r.t, "logs", r.box)
+	return docker(r.t, "logs", r.container)
 }
 
 // certificate returns a self-signed certificate.

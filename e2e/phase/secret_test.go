@@ -15,12 +15,12 @@ import (
 // inspection, the arguments and the log of no container do.
 func checkContainers(p *lab.Project, call, key string) {
 	p.Helper()
-	boxes := func(kind string) []string {
+	containers := func(kind string) []string {
 		return strings.Fields(docker(p, "ps", "-q", "--no-trunc", "--filter", "label=abl.project="+p.ID(), "--filter",
 			"label=abl.kind="+kind))
 	}
 	for _, kind := range []string{"role", "gateway", "holder"} {
-		ids := boxes(kind)
+		ids := containers(kind)
 		if len(ids) == 0 {
 			p.Errorf("call %s: got no container of kind %s, want one", call, kind)
 		}

@@ -23,7 +23,7 @@ var at = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func full() Record {
 	hash := strings.Repeat("0a", 32)
 	file := File{Path: ".abl/logs/calls/p1-verify-3.1/boundary.json", SHA256: hash}
-	proof := &Proof{File: file, Box: "b", At: at, Image: "sha256:" + hash, Checks: 9, Held: 8, Weak: "w", Unheard: true, Failed: "f"}
+	proof := &Proof{File: file, Container: "b", At: at, Image: "sha256:" + hash, Checks: 9, Held: 8, Weak: "w", Unheard: true, Failed: "f"}
 	finding := Finding{Is: "flaky", Why: "y", Test: "line 3: ok 3 - P1.C3", Runs: []string{"ok", "not ok"}, Entries: 1, Input: "i", Observed: "o", Under: []string{"empty 200"}, Witness: "GET /a → 200", Unread: true, Allowed: true, Unshown: "not reached"}
 	return Record{
 		Version: Version, Project: "0123456789ab", Phase: 1, Title: "T", Round: 2, Iteration: 1, Step: 3, Decided: at, Verdict: "fail", Status: "refuted",

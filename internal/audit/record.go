@@ -162,15 +162,15 @@ type Call struct {
 
 // Proof is the result of the checks of a container. File contains the checks.
 type Proof struct {
-	File    File      `json:"file"`
-	Box     string    `json:"box"`
-	At      time.Time `json:"at"`
-	Image   string    `json:"image,omitempty"` // the engine's id of its image
-	Checks  int       `json:"checks"`
-	Held    int       `json:"held"`
-	Weak    string    `json:"weak_network,omitempty"` // why the networks are unproven, which the user allowed
-	Unheard bool      `json:"unheard,omitempty"`      // the access to this machine was not checked
-	Failed  string    `json:"failed,omitempty"`       // why the container was stopped
+	File      File      `json:"file"`
+	Container string    `json:"box"`
+	At        time.Time `json:"at"`
+	Image     string    `json:"image,omitempty"` // the engine's id of its image
+	Checks    int       `json:"checks"`
+	Held      int       `json:"held"`
+	Weak      string    `json:"weak_network,omitempty"` // why the networks are unproven, which the user allowed
+	Unheard   bool      `json:"unheard,omitempty"`      // the access to this machine was not checked
+	Failed    string    `json:"failed,omitempty"`       // why the container was stopped
 }
 
 // File is a file of a call's record.

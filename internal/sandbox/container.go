@@ -11,8 +11,8 @@ import (
 // Start, FirstLine, Remove.
 type Container struct {
 	Engine Engine
-	Box
-	Expected *Box // what the engine must report, nil for Box
+	ContainerConfig
+	Expected *ContainerConfig // what the engine must report, nil for ContainerConfig
 }
 
 // ErrKilled means that something other than abl ended a container, such as the engine's own
@@ -24,7 +24,7 @@ const maxLine = 256 << 10
 
 // Create creates the container. The caller compares it with what the engine must report.
 func (c Container) Create(ctx context.Context) error {
-	_, err := c.Engine.Create(ctx, c.Box)
+	_, err := c.Engine.Create(ctx, c.ContainerConfig)
 	return HolderEnded(ctx, c.Engine, c.Reach.Join, err)
 }
 
@@ -34,7 +34,7 @@ func (c Container) Make(ctx context.Context) error {
 	if err := c.Create(ctx); err != nil {
 		return err
 	}
-	expected := &c.Box
+	expected := &c.ContainerConfig
 	if c.Expected != nil {
 		expected = c.Expected
 	}

@@ -10,7 +10,7 @@ import (
 
 // Engine is a container engine. Callers that need less use the smaller interfaces.
 type Engine interface {
-	Boxes
+	Containers
 	Streams
 	Prover
 	Stores
@@ -18,9 +18,9 @@ type Engine interface {
 	List(ctx context.Context, labels map[string]string) ([]Status, error)
 }
 
-// Boxes creates, starts, waits for and removes containers by name.
-type Boxes interface {
-	Create(ctx context.Context, box Box) (id string, err error)
+// Containers creates, starts, waits for and removes containers by name.
+type Containers interface {
+	Create(ctx context.Context, container ContainerConfig) (id string, err error)
 	Start(ctx context.Context, name string) error
 	Status(ctx context.Context, name string) (Status, error)
 	Wait(ctx context.Context, name string) (Exit, error)
@@ -38,7 +38,7 @@ type Streams interface {
 
 // Prover inspects containers after their creation.
 type Prover interface {
-	Prove(ctx context.Context, box Box) (Proof, error)
+	Prove(ctx context.Context, container ContainerConfig) (Proof, error)
 	Subnets(ctx context.Context, networks []string) ([]Subnet, error)
 	Load(ctx context.Context, name string) (Load, error)
 }

@@ -206,9 +206,9 @@ func (p Project) Handed() state.Project {
 	return state.NewProject(filepath.Join(p.Root, p.Own, ".build"), "src", "tests")
 }
 
-// Box runs build.sh in a container with a copy of the project, without keys, logs and repository. It
+// BuildContainer runs build.sh in a container with a copy of the project, without keys, logs and repository. It
 // reaches the hosts of network.allow.
-type Box struct {
+type BuildContainer struct {
 	Host
 	project Project
 	env     *environment.Environment
@@ -216,15 +216,15 @@ type Box struct {
 	n       int
 }
 
-// OpenBox sets up the environment for builds. o has the user's options.
-func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *Box, err error) {
+// OpenBuildContainer sets up the environment for builds. o has the user's options.
+func OpenBuildContainer(ctx context.Context, p Project, h Host, o environment.Options) (b *BuildContainer, err error) {
 	o.Project, o.ID, o.Root, o.Owned = p.Handed(), p.EngineID(), p.Root, p.Root
 	o.Life = max(24*time.Hour, h.Limit+time.Hour)
-	b = &Box{Host: h, project: p}
+	b = &BuildContainer{Host: h, project: p}
 	if b.env, err = environment.Open(ctx, o); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(o.Project.Root))
 	}
-	b.builds = &app.Builds{Boxes: b.env.Boxes, Project: o.Project, Argv: shell, Tree: b.copy}
+	b.builds = &app.Builds{Containers: b.env.Containers, Project: o.Project, Argv: shell, Tree: b.copy}
 	for _, name := range []string{".git", ".env", ConfigDir} {
 		b.builds.Absent = append(b.builds.Absent, filepath.Join(p.Root, name))
 	}
@@ -238,13 +238,13 @@ func OpenBox(ctx context.Context, p Project, h Host, o environment.Options) (b *
 }
 
 // Close removes all containers, networks and volumes.
-func (b *Box) Close(ctx context.Context) error {
+func (b *BuildContainer) Close(ctx context.Context) error {
 	_, err := b.env.Close(ctx, nil)
 	return errors.Join(err, os.RemoveAll(b.project.Handed().Root))
 }
 
 // image builds the image for builds: abl's, or the project's own based on it.
-func (b *Box) image(ctx context.Context) (err error) {
+func (b *BuildContainer) image(ctx context.Context) (err error) {
 	want, there := images.Want{Agent: images.Tools}, false
 	// Only V2: the model can write everything except agent-config, so no link may lead elsewhere.
 	if b.project.Name == V2 {
@@ -262,7 +262,7 @@ func (b *Box) image(ctx context.Context) (err error) {
 }
 
 // gate starts a gateway to the hosts of network.allow, if any.
-func (b *Box) gate(ctx context.Context) error {
+func (b *BuildContainer) gate(ctx context.Context) error {
 	g, err := b.env.Gate(ctx, environment.Access{Place: boundary.PlaceBuilder, Fetch: true})
 	reach := " and without a network"
 	if g != nil {
@@ -277,7 +277,7 @@ func (b *Box) gate(ctx context.Context) error {
 
 // copy writes the project as a tar stream, owned by the container's user. It leaves out logs, keys,
 // repositories and .env files.
-func (b *Box) copy(to io.Writer, as string) error {
+func (b *BuildContainer) copy(to io.Writer, as string) error {
 	p := b.project
 	withheld := append(p.keyFiles(), "logs", p.LogsBelow(), ConfigDir)
 	return hostfs.TarSome(to, as, p.Root, func(name string, h *tar.Header) bool {
@@ -288,7 +288,7 @@ func (b *Box) copy(to io.Writer, as string) error {
 }
 
 // Build implements Builder. Each build gets its own container.
-func (b *Box) Build(ctx context.Context) (Built, error) {
+func (b *BuildContainer) Build(ctx context.Context) (Built, error) {
 	b.n++
 	key, end := "build-"+strconv.Itoa(b.n), app.BuildEnd{}
 	built, err := b.build(func(stdout, stderr io.Writer) (_ app.BuildEnd, err error) {
@@ -319,7 +319,7 @@ func (b *Box) Build(ctx context.Context) (Built, error) {
 }
 
 // records returns the proof of a build's container and the log of its gateway.
-func (b *Box) records(key string) (map[string]string, error) {
+func (b *BuildContainer) records(key string) (map[string]string, error) {
 	all, dir := map[string]string{}, b.builds.Project.Call(key)
 	for _, name := range []string{"boundary.json", "gateway.jsonl"} {
 		data, err := hostfs.Read(dir, name, mostText)

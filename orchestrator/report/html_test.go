@@ -126,7 +126,7 @@ func trouble() Page {
 	p.Record.Verdict, p.Record.Status, p.Record.Missing = "unverified", "unverified", []string{"P2.C1 is vacuous"}
 	p.Record.Contracts[1].Result, p.Record.Contracts[1].Is, p.Record.Contracts[1].By = audit.Unknown, "vacuous", ""
 	p.Record.Contracts[0].Is, p.Record.Contracts[0].Under, p.Record.Contracts[0].Allowed = "weak", []string{"500"}, true
-	p.Record.Calls[0].Boundary = &audit.Proof{Box: "b", Checks: 40, Held: 39, Weak: "the engine's networks are not proven"}
+	p.Record.Calls[0].Boundary = &audit.Proof{Container: "b", Checks: 40, Held: 39, Weak: "the engine's networks are not proven"}
 	p.Ended, p.Files, p.Changes, p.Unknown = &Ended{75, "the provider is unavailable"}, -1, nil, "The changes are unknown: another abl is at work"
 	p.Turns[2].Class, p.Turns[2].Reason, p.Turns[2].Said = "away", "the provider answers 503", nil
 	p.Turns[3].Here, p.Turns[3].Said, p.Turns[3].Started, p.Turns[3].Ended = false, nil, p.Turns[3].Started.Add(9*time.Hour), p.Turns[3].Ended.Add(9*time.Hour)

@@ -424,16 +424,16 @@ func proofs(r audit.Record) (all []*audit.Proof) {
 
 // boundaries summarizes the proofs of an iteration's containers.
 func boundaries(r audit.Record) string {
-	boxes, checks, held, weak := 0, 0, 0, ""
+	containers, checks, held, weak := 0, 0, 0, ""
 	for _, p := range proofs(r) {
-		if p.Box != "" {
-			boxes, checks, held, weak = boxes+1, checks+p.Checks, held+p.Held, cmp.Or(weak, p.Weak)
+		if p.Container != "" {
+			containers, checks, held, weak = containers+1, checks+p.Checks, held+p.Held, cmp.Or(weak, p.Weak)
 		}
 	}
-	if boxes == 0 {
+	if containers == 0 {
 		return "none kept"
 	}
-	text := fmt.Sprintf("%d of %d checks of %d containers held", held, checks, boxes)
+	text := fmt.Sprintf("%d of %d checks of %d containers held", held, checks, containers)
 	if weak != "" {
 		text += "; weak network: " + weak
 	}

@@ -24,7 +24,7 @@ const hostile = "500 | </code>**x** [l](http://e) `c` <img src=x> @all #1 www.e.
 
 func sample(verdictIs, status string, contracts ...audit.Contract) audit.Record {
 	hash := strings.Repeat("0a", 32)
-	proof := &audit.Proof{Box: "b", Checks: 40, Held: 40, Image: "sha256:" + hash}
+	proof := &audit.Proof{Container: "b", Checks: 40, Held: 40, Image: "sha256:" + hash}
 	return audit.Record{
 		Version: 1, Project: "0123456789ab", Phase: 2, Title: "Links", Round: 1, Iteration: 2, Step: 2, Decided: time.Date(2026, 3, 1, 12, 0, 43, 0, time.UTC),
 		Verdict: verdictIs, Status: status, Evidence: "required", Contracts: contracts,

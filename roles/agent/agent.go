@@ -56,7 +56,7 @@ type Provider struct {
 	NeedsBase      bool   // the vendor has no common address: the user must set one
 	Path           string // added to an address without a path
 	Prefix         string // of the names of models in requests
-	Box            string // additional variables of a container: NAME=VALUE, separated by spaces
+	ContainerVars  string // additional variables of a container: NAME=VALUE, separated by spaces
 	Own            bool   // the user's own agent: BaseVar is the name of a setting, and Base its value
 	Base           string
 	Plan           bool // a subscription, without a price per token

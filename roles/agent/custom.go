@@ -55,7 +55,7 @@ func OwnProvider(name, api, keyVar, base string) Provider {
 // Variables returns the environment variables with a gateway's address for a call, at, and token.
 func (p Provider) Variables(at, token string) []string {
 	if !p.Own {
-		return append([]string{p.KeyVar + "=" + token, p.BaseVar + "=" + at}, strings.Fields(p.Box)...)
+		return append([]string{p.KeyVar + "=" + token, p.BaseVar + "=" + at}, strings.Fields(p.ContainerVars)...)
 	}
 	if strings.HasPrefix(p.API, "openai") { // like OPENAI_BASE_URL
 		at += "/v1"

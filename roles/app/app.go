@@ -23,14 +23,14 @@ import (
 // App runs the system under test: a copy of a commit and of its dependencies in a container, with
 // the broker as its first process.
 type App struct {
-	*boundary.Boxes
+	*boundary.Containers
 	Project  state.Project
 	Image    string
 	Spec     helper.BrokerSpec // without token, events, log and deadline
 	Silence  time.Duration     // how long the broker may be silent after its own timeouts before the app counts as failed
 	Life     time.Duration     // after which an app ends without abl
 	Env      []string
-	Services []boundary.ServiceBox
+	Services []boundary.ServiceContainer
 	Copy     string // overlay or tar
 	Commits  Commits
 	Out      state.Sink
@@ -70,8 +70,8 @@ func (u Up) Why() string { return withPrinted(u.Failed, u.Printed) }
 // dir returns the folder with the app's files of a call.
 func (a *App) dir(key string) string { return filepath.Join(a.Project.Call(key), "app") }
 
-// box returns the engine's name of the app's container.
-func (a *App) box() string { return a.Name(a.Place()) }
+// container returns the name of the app's container.
+func (a *App) container() string { return a.Name(a.Place()) }
 
 // volume returns the engine's name of one of the app's volumes: scratch or tree.
 func (a *App) volume(what string) string { return a.Name(a.Place() + "-" + what) }
@@ -127,7 +127,7 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 	failpoint.Here("app.started")
 	a.watchDisk(ctx, key)
 	if up, err = a.await(ctx, key, up); errors.Is(err, sandbox.ErrNotFound) {
-		err = fmt.Errorf("%w: %s was removed", sandbox.ErrKilled, a.box())
+		err = fmt.Errorf("%w: %s was removed", sandbox.ErrKilled, a.container())
 	}
 	if err == nil {
 		failpoint.Here("app.ready")
@@ -138,7 +138,7 @@ func (a *App) upOnce(ctx context.Context, key, commit string) (Up, error) {
 // adopt attaches to an app that an earlier abl started for this call. It returns false if there is
 // no such app.
 func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
-	st, err := a.Engine.Status(ctx, a.box())
+	st, err := a.Engine.Status(ctx, a.container())
 	if errors.Is(err, sandbox.ErrNotFound) {
 		return Up{}, false, nil
 	}
@@ -147,7 +147,7 @@ func (a *App) adopt(ctx context.Context, key string) (Up, bool, error) {
 	}
 	spec, ok, err := a.readBrokerSpec(key)
 	if err == nil && ok {
-		err = a.launcher(key, sandbox.Box{Name: a.box()}).ReadProof(ctx, false)
+		err = a.launcher(key, sandbox.ContainerConfig{Name: a.container()}).ReadProof(ctx, false)
 	}
 	return a.Describe(spec), ok, err
 }
@@ -188,7 +188,7 @@ func (a *App) start(ctx context.Context, key string, from layers) (_ Up, err err
 			return Up{}, err
 		}
 	}
-	proof := a.launcher(key, a.boxFor(key, until))
+	proof := a.launcher(key, a.containerFor(key, until))
 	created := func() error {
 		failpoint.Here("app.created")
 		return ctx.Err()
@@ -207,7 +207,7 @@ func (a *App) Down(ctx context.Context, key string) error {
 // remove removes the app's container, services and volumes.
 func (a *App) remove(ctx context.Context) error {
 	a.unwatchDisk()
-	err := errors.Join(a.Engine.Remove(ctx, a.box()), a.RemoveServices(ctx, boundary.PlaceService, a.Services))
+	err := errors.Join(a.Engine.Remove(ctx, a.container()), a.RemoveServices(ctx, boundary.PlaceService, a.Services))
 	_, serr := a.Engine.Sweep(ctx, map[string]string{sandbox.LabelProject: a.ID, sandbox.LabelKind: "volume",
 		sandbox.LabelRole: a.Place()}, nil)
 	if err = errors.Join(err, serr); err != nil {
@@ -230,7 +230,7 @@ func (a *App) watchDisk(ctx context.Context, key string) {
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
-	a.Watching.Store(a.box(), func() { cancel(); <-done })
+	a.Watching.Store(a.container(), func() { cancel(); <-done })
 	go func() {
 		defer close(done)
 		why, full := a.Overflow(ctx, w)
@@ -241,7 +241,7 @@ func (a *App) watchDisk(ctx context.Context, key string) {
 		if full {
 			file = fullFile
 		}
-		err := errors.Join(roles.Record{Dir: a.dir(key)}.Write(file, why), a.Engine.Stop(ctx, a.box(), 0))
+		err := errors.Join(roles.Record{Dir: a.dir(key)}.Write(file, why), a.Engine.Stop(ctx, a.container(), 0))
 		text := "the app's container was ended: " + why
 		if err != nil && ctx.Err() == nil {
 			text = fmt.Sprintf("cannot end the app's container (%s): %v", why, err)
@@ -251,7 +251,7 @@ func (a *App) watchDisk(ctx context.Context, key string) {
 }
 
 func (a *App) unwatchDisk() {
-	if end, watched := a.Watching.LoadAndDelete(a.box()); watched {
+	if end, watched := a.Watching.LoadAndDelete(a.container()); watched {
 		end.(func())()
 	}
 }

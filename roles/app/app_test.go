@@ -24,8 +24,8 @@ type stage struct {
 	app *App
 }
 
-func boxesOn(e sandbox.Engine) *boundary.Boxes {
-	return &boundary.Boxes{Engine: e, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder"}
+func containersOn(e sandbox.Engine) *boundary.Containers {
+	return &boundary.Containers{Engine: e, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder"}
 }
 
 func newStage(t *testing.T, app *helper.App, says string) *stage {
@@ -34,10 +34,10 @@ func newStage(t *testing.T, app *helper.App, says string) *stage {
 	rolestest.Must(t, os.MkdirAll(s.Project.Call("k"), 0o755))
 	s.Engine.Scripts = map[string]sandboxtest.Script{"abl-id-app": rolestest.Broker(t, says)}
 	s.app = &App{
-		Boxes: boxesOn(s.Engine), Project: s.Project, Image: "i",
+		Containers: containersOn(s.Engine), Project: s.Project, Image: "i",
 		Spec:    helper.BrokerSpec{Port: helper.BrokerPort, App: app},
 		Silence: time.Hour, Life: time.Hour, Copy: "overlay", Commits: rolestest.OneCommit{Tree: "t1"}, Out: s.Out(),
-		Services: []boundary.ServiceBox{{Service: helper.Service{Name: "db"}, Image: "db"}},
+		Services: []boundary.ServiceContainer{{Service: helper.Service{Name: "db"}, Image: "db"}},
 	}
 	return s
 }
@@ -88,12 +88,12 @@ func TestServiceHasTheAppsDeadline(t *testing.T) {
 		rolestest.Must(t, os.MkdirAll(s.Project.Call(key), 0o755))
 		_, err := s.app.Up(t.Context(), key, "")
 		rolestest.Must(t, err)
-		box, _ := s.Engine.Box("abl-id-svc-db")
-		holder, _ := s.Engine.Box("abl-id-holder-svc-db")
-		app, _ := s.Engine.Box(s.app.box())
+		container, _ := s.Engine.Config("abl-id-svc-db")
+		holder, _ := s.Engine.Config("abl-id-holder-svc-db")
+		app, _ := s.Engine.Config(s.app.container())
 		end := app.Labels[sandbox.LabelDeadline]
-		if !box.Below || box.Reach.Join != holder.Name || holder.Labels[sandbox.LabelDeadline] != end || holder.Argv[2] != end {
-			t.Errorf("service: got %+v, its holder %+v, want it below the holder, which ends at %s", box, holder, end)
+		if !container.Below || container.Reach.Join != holder.Name || holder.Labels[sandbox.LabelDeadline] != end || holder.Argv[2] != end {
+			t.Errorf("service: got %+v, its holder %+v, want it below the holder, which ends at %s", container, holder, end)
 		}
 		until = append(until, end)
 		s.app.Life += time.Hour
@@ -109,7 +109,7 @@ func TestAppToken(t *testing.T) {
 	s := newStage(t, rolestest.Web, `{"event":"ready"}`)
 	first, err := s.app.Up(t.Context(), "k", "")
 	rolestest.Must(t, err)
-	rolestest.Must(t, s.Engine.Kill(t.Context(), s.app.box()))
+	rolestest.Must(t, s.Engine.Kill(t.Context(), s.app.container()))
 	second, err := s.app.Up(t.Context(), "k", "")
 	rolestest.Must(t, err)
 	rolestest.Must(t, os.MkdirAll(s.Project.Call("l"), 0o755))
@@ -191,7 +191,7 @@ func TestAppCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := newStage(t, rolestest.Web, `{"event":"listening"}`)
 	broker := s.Engine.Scripts["abl-id-app"]
-	s.Engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit { cancel(); return broker(b) }
+	s.Engine.Scripts["abl-id-app"] = func(b sandbox.ContainerConfig) sandbox.Exit { cancel(); return broker(b) }
 	if _, err := s.app.Up(ctx, "k", ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled while it waits: got error %v, want %v", err, context.Canceled)
 	}
@@ -213,7 +213,7 @@ func TestAppGetsACopy(t *testing.T) {
 		t.Errorf("exported file: got %q, error %v, want the text of the commit and a copy; calls:\n%s",
 			exported, err, s.Engine.Journal())
 	}
-	b, _ := s.Engine.Box(s.app.box())
+	b, _ := s.Engine.Config(s.app.container())
 	for _, m := range b.Mounts {
 		if m.Source == s.Project.Src {
 			t.Errorf("mounts of the app: got %+v, want none of the source itself", m)
@@ -260,7 +260,7 @@ func TestAppWritesTooMuch(t *testing.T) {
 				<-looked
 				<-looked // the first look passed
 			} else if up.Failed == "" {
-				_, err := s.Engine.Wait(t.Context(), s.app.box())
+				_, err := s.Engine.Wait(t.Context(), s.app.container())
 				rolestest.Must(t, err)
 			}
 			rolestest.Must(t, s.app.Down(t.Context(), "k"))
@@ -301,7 +301,7 @@ func TestProofOfTheApp(t *testing.T) {
 		t.Errorf("proof of the app: got %+v, present %v, error %v, want one without a failed check", b, ok, err)
 	}
 	s = newStage(t, rolestest.Web, `{"event":"ready"}`)
-	s.Engine.Opening = func(sandbox.Box) string { return `{"probe_error":"no"}` + "\n" }
+	s.Engine.Opening = func(sandbox.ContainerConfig) string { return `{"probe_error":"no"}` + "\n" }
 	if _, err := s.app.Up(t.Context(), "k", ""); !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("probe that fails: got error %v, want %v", err, sandbox.ErrUnproven)
 	}
@@ -310,7 +310,7 @@ func TestProofOfTheApp(t *testing.T) {
 		if kind == "helper" {
 			s.app.Copy = "tar"
 		}
-		another := rolestest.Changed{Engine: s.Engine, Change: func(b *sandbox.Box) {
+		another := rolestest.Changed{Engine: s.Engine, Change: func(b *sandbox.ContainerConfig) {
 			if b.Labels[sandbox.LabelKind] == kind {
 				b.Limits.Pids++
 			}
@@ -328,7 +328,7 @@ func TestAppOnAFullDisk(t *testing.T) {
 		full := roles.DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
 		s := newStage(t, rolestest.Web, "")
 		s.app.Disk = full
-		s.Engine.Scripts["abl-id-app"] = func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} }
+		s.Engine.Scripts["abl-id-app"] = func(sandbox.ContainerConfig) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} }
 		up, err := s.app.Up(t.Context(), "k", "")
 		if !errors.Is(err, sandbox.ErrKilled) || !strings.Contains(err.Error(), why) {
 			t.Errorf("got %+v, %v, want %v with %q", up, err, sandbox.ErrKilled, why)
@@ -360,7 +360,7 @@ func TestAppKilledAtItsStart(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStage(t, rolestest.Web, "")
 			starts := 0
-			s.Engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit {
+			s.Engine.Scripts["abl-id-app"] = func(b sandbox.ContainerConfig) sandbox.Exit {
 				if starts++; starts > c.kills {
 					rolestest.Must(t, os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(`{"event":"ready"}`), 0o644))
 					<-t.Context().Done()

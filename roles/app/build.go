@@ -23,7 +23,7 @@ import (
 // build runs on a copy of the tree or in the source itself. With a gateway it reaches the hosts
 // that a Builder reaches; without one it has no network.
 type Builds struct {
-	*boundary.Boxes
+	*boundary.Containers
 	Project state.Project // whose records contain the build's output
 	Image   string
 	Gate    roles.Gate // nil without a gateway
@@ -94,8 +94,8 @@ func (b *Builds) Run(ctx context.Context, w Build) (end BuildEnd, err error) {
 	if err == nil && !late && end.Over == "" {
 		var last helper.RunEnd
 		var why string
-		if last, _, err = one.RunEnd(ctx, one.Box.Name); err == nil {
-			why, err = one.EndedFromOutside(ctx, one.Box.Name, true)
+		if last, _, err = one.RunEnd(ctx, one.Config.Name); err == nil {
+			why, err = one.EndedFromOutside(ctx, one.Config.Name, true)
 		}
 		if why != "" {
 			err = fmt.Errorf("%w: %s", sandbox.ErrKilled, why)
@@ -126,9 +126,9 @@ func (b *Builds) batch(ctx context.Context, w Build) (*boundary.Batch, error) {
 			return nil, fmt.Errorf("cannot start the build's gateway: %w", err)
 		}
 	}
-	box := b.Worker(w.Key, b.Image, place, b.Labels("build", "", w.Key, deadline))
-	box.Env = slices.Concat(box.Env, b.Env, env)
-	box.Tmpfs = b.Spaces.PrepareTmpfs()
+	container := b.Worker(w.Key, b.Image, place, b.Labels("build", "", w.Key, deadline))
+	container.Env = slices.Concat(container.Env, b.Env, env)
+	container.Tmpfs = b.Spaces.PrepareTmpfs()
 	rules := boundary.BuildRule(b.ID, rec.Dir, w.Key, b.Absent, b.Gate != nil)
 	var written boundary.Writes
 	if b.Tree == nil {
@@ -140,13 +140,13 @@ func (b *Builds) batch(ctx context.Context, w Build) (*boundary.Batch, error) {
 		written.Grown = func() string { return b.Disk.Grown(ctx, b.Project.Src, was, begun) }
 		rules = boundary.PrepareRule(b.Project, b.ID, rec.Dir, b.Gate != nil, b.Exported)
 		// The source, and its .git read-only.
-		box.Mounts = roles.Mounts(roles.Builder, b.Project, rec)[:2]
+		container.Mounts = roles.Mounts(roles.Builder, b.Project, rec)[:2]
 		if b.Exported {
-			box.Mounts = box.Mounts[:1]
+			container.Mounts = container.Mounts[:1]
 		}
 	}
 	return &boundary.Batch{
-		Launcher: boundary.Launcher{Boxes: b.Boxes, Project: b.Project, Dir: rec.Dir, Box: box, Rule: rules, Secrets: b.Safe},
+		Launcher: boundary.Launcher{Containers: b.Containers, Project: b.Project, Dir: rec.Dir, Config: container, Rule: rules, Secrets: b.Safe},
 		Run:      helper.RunSpec{Argv: b.Argv, Dir: path.Join(helper.Src, b.Dir)},
 		Limit:    w.Limit,
 		Grace:    5 * time.Second,

@@ -41,7 +41,7 @@ func yard(t *testing.T, script sandboxtest.Script) (*Builds, *sandboxtest.Engine
 	t.Helper()
 	e := &sandboxtest.Engine{Scripts: map[string]sandboxtest.Script{"build": script}}
 	b := &Builds{
-		Boxes: boxesOn(e), Image: "i", Argv: []string{"build"},
+		Containers: containersOn(e), Image: "i", Argv: []string{"build"},
 		Tree: func(w io.Writer, as string) error {
 			out := tar.NewWriter(w)
 			err := out.WriteHeader(&tar.Header{Name: as + "/a", Mode: 0o644, Size: 1})
@@ -54,9 +54,9 @@ func yard(t *testing.T, script sandboxtest.Script) (*Builds, *sandboxtest.Engine
 }
 
 func TestBuildsWithoutANetwork(t *testing.T) {
-	var box sandbox.Box
-	b, e := yard(t, func(x sandbox.Box) sandbox.Exit {
-		box = x
+	var container sandbox.ContainerConfig
+	b, e := yard(t, func(x sandbox.ContainerConfig) sandbox.Exit {
+		container = x
 		rolestest.Prints(x, "out\n")
 		return sandbox.Exit{Code: 3}
 	})
@@ -67,8 +67,8 @@ func TestBuildsWithoutANetwork(t *testing.T) {
 			end, err, out.String(), stderr.String(), "out\n")
 	}
 	const env = "HOME=/home/agent USER=agent LOGNAME=agent LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1"
-	if box.Reach.Join != "" || len(box.Reach.Endpoints) > 0 || strings.Join(box.Env, " ") != env {
-		t.Errorf("container: got %+v, want no network and the environment %s", box, env)
+	if container.Reach.Join != "" || len(container.Reach.Endpoints) > 0 || strings.Join(container.Env, " ") != env {
+		t.Errorf("container: got %+v, want no network and the environment %s", container, env)
 	}
 	proof, ok, err := roles.Record{Dir: b.Project.Call("build-1")}.Boundary()
 	if err != nil || !ok || proof.Made.Err() != nil || proof.Inside.Err() != nil || proof.Failed != "" {
@@ -81,8 +81,8 @@ func TestBuildsWithoutANetwork(t *testing.T) {
 
 // A build with a gate uses the Builder's place, and reports refused hosts.
 func TestBuildsThroughAGate(t *testing.T) {
-	var box sandbox.Box
-	b, e := yard(t, func(x sandbox.Box) sandbox.Exit { box = x; return sandbox.Exit{} })
+	var container sandbox.ContainerConfig
+	b, e := yard(t, func(x sandbox.ContainerConfig) sandbox.Exit { container = x; return sandbox.Exit{} })
 	gate := &gated{}
 	b.Gate, b.Files = gate, map[string][]byte{"ca.pem": []byte("c")}
 	end, err := b.Run(t.Context(), Build{Key: "build-1", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard})
@@ -90,10 +90,10 @@ func TestBuildsThroughAGate(t *testing.T) {
 		t.Errorf("build: got %+v, error %v, gate calls %q, want one note and the gate opened and closed",
 			end, err, gate.said)
 	}
-	if box.Reach.Join != "abl-id-holder-builder" || box.Reach.Through[0].Network != "abl-id-net-builder" || !slices.Contains(box.Env, "HTTPS_PROXY=x") {
-		t.Errorf("container: got %+v, want the Builder's network and HTTPS_PROXY=x", box)
+	if container.Reach.Join != "abl-id-holder-builder" || container.Reach.Through[0].Network != "abl-id-net-builder" || !slices.Contains(container.Env, "HTTPS_PROXY=x") {
+		t.Errorf("container: got %+v, want the Builder's network and HTTPS_PROXY=x", container)
 	}
-	if data, err := os.ReadFile(sandboxtest.Host(box, helper.In) + "/ca.pem"); err != nil || string(data) != "c" {
+	if data, err := os.ReadFile(sandboxtest.Host(container, helper.In) + "/ca.pem"); err != nil || string(data) != "c" {
 		t.Errorf("ca.pem: got %q, error %v, want %q", data, err, "c")
 	}
 	if left := strings.Join(e.Left(), " "); left != "abl-id-holder-builder abl-id-listener abl-id-net-builder" {
@@ -107,7 +107,7 @@ func TestBuildsThatFail(t *testing.T) {
 	lost := errors.New("engine lost")
 	for _, method := range []string{"EnsureVolume", "Create", "CopyIn", "Prove", "Start", "Wait", "Logs"} {
 		t.Run(method, func(t *testing.T) {
-			b, e := yard(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
+			b, e := yard(t, func(sandbox.ContainerConfig) sandbox.Exit { return sandbox.Exit{} })
 			e.Fail(method, 1, lost)
 			if _, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, lost) {
 				t.Errorf("%s failed: got error %v, want %v", method, err, lost)
@@ -117,8 +117,8 @@ func TestBuildsThatFail(t *testing.T) {
 			}
 		})
 	}
-	b, e := yard(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
-	e.Opening = func(sandbox.Box) string { return "no proof\n" }
+	b, e := yard(t, func(sandbox.ContainerConfig) sandbox.Exit { return sandbox.Exit{} })
+	e.Opening = func(sandbox.ContainerConfig) string { return "no proof\n" }
 	if _, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard}); !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("unproven: got error %v, want %v", err, sandbox.ErrUnproven)
 	}
@@ -130,7 +130,7 @@ func TestBuildsThatFail(t *testing.T) {
 // A build is stopped at its limit, and ends with the reason if the user stops it.
 func TestBuildsEnd(t *testing.T) {
 	hang := make(chan struct{})
-	b, _ := yard(t, func(sandbox.Box) sandbox.Exit { <-hang; return sandbox.Exit{Code: 143} })
+	b, _ := yard(t, func(sandbox.ContainerConfig) sandbox.Exit { <-hang; return sandbox.Exit{Code: 143} })
 	defer close(hang)
 	end, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Millisecond, Stdout: io.Discard, Stderr: io.Discard})
 	if err != nil || !end.Late {
@@ -152,8 +152,8 @@ func TestBuildWritesTooMuch(t *testing.T) {
 		"its output": {0, "too much", "stdout has more than 7 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, e := yard(t, func(box sandbox.Box) sandbox.Exit {
-				rolestest.Prints(box, c.out)
+			b, e := yard(t, func(container sandbox.ContainerConfig) sandbox.Exit {
+				rolestest.Prints(container, c.out)
 				<-t.Context().Done()
 				return sandbox.Exit{}
 			})
@@ -170,7 +170,7 @@ func TestBuildWritesTooMuch(t *testing.T) {
 // A full disk ends a build, which then has not failed.
 func TestBuildOnAFullDisk(t *testing.T) {
 	rolestest.FullDisks(t, func(t *testing.T, disk, why string) {
-		b, _ := yard(t, func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} })
+		b, _ := yard(t, func(sandbox.ContainerConfig) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} })
 		b.Disk = roles.DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
 		end, err := b.Run(t.Context(), Build{Key: "k", Limit: time.Hour, Stdout: io.Discard, Stderr: io.Discard})
 		if !errors.Is(err, roles.ErrNoRoom) || !strings.Contains(err.Error(), why) {

@@ -36,33 +36,33 @@ func (a *App) volumes(ctx context.Context, key string, until time.Time, from lay
 	})
 }
 
-func (a *App) boxFor(key string, until time.Time) sandbox.Box {
+func (a *App) containerFor(key string, until time.Time) sandbox.ContainerConfig {
 	tree := sandbox.Mount{What: sandbox.Tree, Source: a.volume("tree"), Target: helper.Src}
 	if a.Copy != "overlay" {
 		tree.Source = a.volume("scratch")
 	}
 	dir := a.dir(key)
-	box := a.Worker(a.Place(), a.Image, a.Place(), a.Labels("app", "", key, until))
-	box.Dir, box.Argv = helper.Src, []string{helper.Bin + "/" + helper.HelperBroker, helper.Broker}
-	box.Env, box.Tmpfs = append(box.Env, a.Env...), a.Spaces.Tmpfs(roles.Builder)
-	box.Mounts = []sandbox.Mount{
+	container := a.Worker(a.Place(), a.Image, a.Place(), a.Labels("app", "", key, until))
+	container.Dir, container.Argv = helper.Src, []string{helper.Bin + "/" + helper.HelperBroker, helper.Broker}
+	container.Env, container.Tmpfs = append(container.Env, a.Env...), a.Spaces.Tmpfs(roles.Builder)
+	container.Mounts = []sandbox.Mount{
 		tree,
 		{What: sandbox.Empty, Source: a.Project.Empty(), Target: helper.Src + "/.git", ReadOnly: true},
 		{What: sandbox.CallIn, Source: filepath.Join(dir, "in"), Target: helper.In, ReadOnly: true},
 		{What: sandbox.CallOut, Source: filepath.Join(dir, "events"), Target: helper.Events},
 		{What: sandbox.CallOut, Source: filepath.Join(dir, "app.log"), Target: helper.AppLog},
 	}
-	return box
+	return container
 }
 
 // launcher returns the Launcher of the app's container, which sees neither specs nor tests.
-func (a *App) launcher(key string, box sandbox.Box) boundary.Launcher {
+func (a *App) launcher(key string, container sandbox.ContainerConfig) boundary.Launcher {
 	return boundary.Launcher{
-		Boxes:   a.Boxes,
-		Project: a.Project,
-		Box:     box,
-		Dir:     a.dir(key),
-		Rule:    boundary.AppRule(a.Project, a.ID, a.dir(key), a.Place(), a.Copy != "overlay"),
+		Containers: a.Containers,
+		Project:    a.Project,
+		Config:     container,
+		Dir:        a.dir(key),
+		Rule:       boundary.AppRule(a.Project, a.ID, a.dir(key), a.Place(), a.Copy != "overlay"),
 	}
 }
 
@@ -74,21 +74,21 @@ func (a *App) fill(ctx context.Context, key string, until time.Time, from layers
 	if a.Copy == "overlay" {
 		return nil
 	}
-	box := a.Tool(a.Place()+"-fill", a.Labels("helper", "", key, until), "none")
-	box.Loose, box.Mounts = true, []sandbox.Mount{{What: sandbox.Scratch, Source: a.volume("scratch"), Target: helper.Src}}
-	if err := a.Container(box).Replace(ctx); err != nil { // an abl that was killed here may have left one
+	container := a.Tool(a.Place()+"-fill", a.Labels("helper", "", key, until), "none")
+	container.Loose, container.Mounts = true, []sandbox.Mount{{What: sandbox.Scratch, Source: a.volume("scratch"), Target: helper.Src}}
+	if err := a.Container(container).Replace(ctx); err != nil { // an abl that was killed here may have left one
 		return err
 	}
 	var err error
 	for _, dir := range slices.Backward(from) { // an upper directory hides a lower one
 		if err == nil {
-			_, err = boundary.CopyTree(ctx, a.Engine, box.Name, helper.Src, func(w io.Writer, as string) error {
+			_, err = boundary.CopyTree(ctx, a.Engine, container.Name, helper.Src, func(w io.Writer, as string) error {
 				return hostfs.Tar(w, as,
 					dir)
 			})
 		}
 	}
-	return errors.Join(err, a.Engine.Remove(ctx, box.Name))
+	return errors.Join(err, a.Engine.Remove(ctx, container.Name))
 }
 
 // brokerFile is the name of the broker's configuration in its input.

@@ -235,7 +235,7 @@ func TestBuildIsCached(t *testing.T) {
 	k.app.Spec.App.Build, k.app.Build = "make", &Prepare{Setting: "app.build", Limit: time.Hour}
 	prepare, builds := k.does, 0
 	k.does = func(dir string) sandbox.Exit {
-		if k.box.Name != k.app.Name("build") {
+		if k.container.Name != k.app.Name("build") {
 			return prepare(dir)
 		}
 		builds++

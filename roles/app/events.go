@@ -28,7 +28,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 	events := filepath.Join(a.dir(key), "events")
 	begun := time.Now()
 	for {
-		st, err := a.Engine.Status(ctx, a.box()) // before the events: an ended container writes no more
+		st, err := a.Engine.Status(ctx, a.container()) // before the events: an ended container writes no more
 		if err != nil {
 			return up, err
 		}
@@ -41,7 +41,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 			if a.Gone(ctx, a.HolderName(a.Place())) {
 				return up, fmt.Errorf("%w: %s", sandbox.ErrKilled, a.HolderName(a.Place()))
 			}
-			why, err := EndedFromOutside(ctx, a.Boxes, a.box(), a.dir(key), false)
+			why, err := EndedFromOutside(ctx, a.Containers, a.container(), a.dir(key), false)
 			if err != nil {
 				return up, err
 			}
@@ -65,7 +65,7 @@ func (a *App) await(ctx context.Context, key string, up Up) (Up, error) {
 		case st.State == sandbox.Exited:
 			// After the proof, the container's log contains only errors of abl's own programs.
 			return up, fmt.Errorf("the app's container ended with exit code %d before it reported anything%s", st.ExitCode,
-				boundary.LogTail(ctx, a.Engine, a.box(), 1))
+				boundary.LogTail(ctx, a.Engine, a.container(), 1))
 		default:
 			if err := proc.Pause(ctx, 20*time.Millisecond); err != nil {
 				return up, err
@@ -159,7 +159,7 @@ type containerEnd struct {
 
 // EndedBy returns what something other than abl ended while the app ran: its container, the
 // holder of its network, or a service. It returns "" if nothing was. For asked see
-// Boxes.EndedFromOutside.
+// Containers.EndedFromOutside.
 func (a *App) EndedBy(ctx context.Context, key string, asked bool) (why string, err error) {
 	if a.Gone(ctx, a.HolderName(a.Place())) {
 		return a.HolderName(a.Place()) + " ended, which holds the app's network", nil // also if the engine was stopped
@@ -169,12 +169,12 @@ func (a *App) EndedBy(ctx context.Context, key string, asked bool) (why string, 
 			return "the app's service " + name + " ended", nil
 		}
 	}
-	return EndedFromOutside(ctx, a.Boxes, a.box(), a.dir(key), asked)
+	return EndedFromOutside(ctx, a.Containers, a.container(), a.dir(key), asked)
 }
 
-// EndedFromOutside is Boxes.EndedFromOutside for an app whose record is in dir. abl may have ended
+// EndedFromOutside is Containers.EndedFromOutside for an app whose record is in dir. abl may have ended
 // the app because of its output or of a full disk.
-func EndedFromOutside(ctx context.Context, s *boundary.Boxes, name, dir string, asked bool) (why string, err error) {
+func EndedFromOutside(ctx context.Context, s *boundary.Containers, name, dir string, asked bool) (why string, err error) {
 	if why, full, err := roles.Read[string](roles.Record{Dir: dir}, fullFile); err != nil || full {
 		return why, err
 	}
@@ -186,7 +186,7 @@ func EndedFromOutside(ctx context.Context, s *boundary.Boxes, name, dir string, 
 
 // NoteEnd records how the app's container ended, unless something else ended it.
 func (a *App) NoteEnd(ctx context.Context, key string) error {
-	st, err := a.Engine.Status(ctx, a.box())
+	st, err := a.Engine.Status(ctx, a.container())
 	if errors.Is(err, sandbox.ErrNotFound) || err == nil && (st.State != sandbox.Exited || st.Labels[sandbox.LabelCall] != key) {
 		return nil
 	}
@@ -227,20 +227,20 @@ func EndsOf(p state.Project, key string) (ends AppEnds, err error) {
 	if !up || file.Size() > maxEvents {
 		ends.Broke = append(ends.Broke, "abl's record of it was deleted or flooded from inside its container")
 	}
-	box, ended, err := roles.Read[containerEnd](roles.Record{Dir: dir}, endFile)
+	container, ended, err := roles.Read[containerEnd](roles.Record{Dir: dir}, endFile)
 	if err != nil || !ended {
 		return ends, err
 	}
-	text := fmt.Sprintf("its container ended on its own with exit code %d", box.Exit)
+	text := fmt.Sprintf("its container ended on its own with exit code %d", container.Exit)
 	over, err := sizeReason(dir)
 	if err != nil {
 		return ends, err
 	}
 	text = cmp.Or(over, text)
-	if box.OOM {
+	if container.OOM {
 		text += ", out of memory (limits.memory)"
 	}
-	ends.record(text, box.Exit)
+	ends.record(text, container.Exit)
 	return ends, nil
 }
 

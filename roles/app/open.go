@@ -11,14 +11,14 @@ import (
 // Open makes the running app available at 127.0.0.1:port of this machine. A separate container
 // forwards connections into the app's socket volume, so the app itself gets no network access.
 func (a *App) Open(ctx context.Context, port int) error {
-	box := a.Tool("open", a.Labels("holder", "open", "", a.PhaseEnd()))
-	box.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{a.EgressEndpoint()}, Resolve: true} // like a gateway's
-	box.Mounts, box.Publish = []sandbox.Mount{a.SocketVolume(a.Place())}, port
-	box.Argv = boundary.HolderArgv(box, "--pass", fmt.Sprintf("0.0.0.0:%d=%s", port, boundary.AppSocket))
+	container := a.Tool("open", a.Labels("holder", "open", "", a.PhaseEnd()))
+	container.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{a.EgressEndpoint()}, Resolve: true} // like a gateway's
+	container.Mounts, container.Publish = []sandbox.Mount{a.SocketVolume(a.Place())}, port
+	container.Argv = boundary.HolderArgv(container, "--pass", fmt.Sprintf("0.0.0.0:%d=%s", port, boundary.AppSocket))
 	if err := a.EnsureEgress(ctx); err != nil {
 		return err
 	}
-	c := a.Container(box)
+	c := a.Container(container)
 	if err := c.Make(ctx); err != nil {
 		return err
 	}

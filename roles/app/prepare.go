@@ -286,15 +286,15 @@ func (p *Prepare) why(end BuildEnd, changed []string) string {
 func (p *Prepare) run(ctx context.Context, a *App, in state.Project) (end BuildEnd, err error) {
 	rec := roles.Record{Dir: a.Project.Call(p.key())}
 	b := &Builds{
-		Boxes:    a.Boxes,
-		Project:  in,
-		Image:    a.Image,
-		Argv:     []string{"sh", "-c", p.command(a)},
-		Dir:      strings.TrimPrefix(a.Spec.Dir, helper.Src),
-		Env:      a.Env,
-		Gate:     p.Gate,
-		Files:    p.Files,
-		Exported: in.Src != a.Project.Src,
+		Containers: a.Containers,
+		Project:    in,
+		Image:      a.Image,
+		Argv:       []string{"sh", "-c", p.command(a)},
+		Dir:        strings.TrimPrefix(a.Spec.Dir, helper.Src),
+		Env:        a.Env,
+		Gate:       p.Gate,
+		Files:      p.Files,
+		Exported:   in.Src != a.Project.Src,
 	}
 	end, err = b.Run(ctx, Build{Key: p.key(), Limit: p.Limit, Stdout: io.Discard, Stderr: io.Discard})
 	return end, errors.Join(err, roles.CleanOutput(a.Safe, rec.Dir, "stdout", "stderr"))

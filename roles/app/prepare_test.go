@@ -25,10 +25,10 @@ import (
 // kitchen is an app whose source has a lock file, with its app.prepare.
 type kitchen struct {
 	*stage
-	src  string
-	ran  int
-	box  sandbox.Box
-	does func(src string) sandbox.Exit
+	src       string
+	ran       int
+	container sandbox.ContainerConfig
+	does      func(src string) sandbox.Exit
 }
 
 func newKitchen(t *testing.T) *kitchen {
@@ -54,9 +54,9 @@ func newKitchen(t *testing.T) *kitchen {
 		k.app.UID, k.app.GID = 10001, 10001
 	}
 	k.app.Prepare, k.app.Commits = &Prepare{Source: repo, Limit: time.Hour}, committed{repo, k.app.UID, k.app.GID}
-	k.Engine.Scripts["build"] = func(b sandbox.Box) sandbox.Exit {
+	k.Engine.Scripts["build"] = func(b sandbox.ContainerConfig) sandbox.Exit {
 		k.ran++
-		k.box = b
+		k.container = b
 		return k.does(sandboxtest.Host(b, helper.Src))
 	}
 	return k
@@ -145,18 +145,18 @@ func TestPrepareMissesAFolderThatIgnoresItself(t *testing.T) {
 }
 
 // TestPrepareBox checks that app.prepare runs without root and network, and sees only the source.
-func TestPrepareBox(t *testing.T) {
+func TestPrepareContainer(t *testing.T) {
 	k := newKitchen(t)
 	k.prepare("")
 	var mounts []string
-	for _, m := range k.box.Mounts {
+	for _, m := range k.container.Mounts {
 		mounts = append(mounts, m.Target)
 	}
-	if got := strings.Join(mounts, " "); got != "/workspace/src /workspace/src/.git /abl/in /abl/out/stdout /abl/out/stderr" || !k.box.Mounts[1].ReadOnly {
-		t.Errorf("mounts: got %+v, want the source, a read-only .git and the files of the call", k.box.Mounts)
+	if got := strings.Join(mounts, " "); got != "/workspace/src /workspace/src/.git /abl/in /abl/out/stdout /abl/out/stderr" || !k.container.Mounts[1].ReadOnly {
+		t.Errorf("mounts: got %+v, want the source, a read-only .git and the files of the call", k.container.Mounts)
 	}
-	if k.box.Reach.Join != "" || len(k.box.Reach.Endpoints) > 0 || strings.HasPrefix(k.box.User, "0:") || k.box.Image != "i" || !slices.Contains(k.box.Env, "A=1") {
-		t.Errorf("container: got %+v, want no network, no root user, image i and A=1", k.box)
+	if k.container.Reach.Join != "" || len(k.container.Reach.Endpoints) > 0 || strings.HasPrefix(k.container.User, "0:") || k.container.Image != "i" || !slices.Contains(k.container.Env, "A=1") {
+		t.Errorf("container: got %+v, want no network, no root user, image i and A=1", k.container)
 	}
 	proof, ok, err := roles.Record{Dir: k.app.Project.Call("prepare")}.Boundary()
 	if err != nil || !ok || proof.Made.Err() != nil || proof.Inside.Err() != nil {
@@ -202,9 +202,9 @@ func TestPrepareThroughAGate(t *testing.T) {
 	if failed, err := k.app.Prepared(t.Context(), "p1-build-1.1"); err != nil || failed != "" {
 		t.Errorf("app.prepare: got failure %q, error %v, want none", failed, err)
 	}
-	if k.box.Reach.Join != "abl-id-holder-builder" || !slices.Contains(k.box.Env, "HTTPS_PROXY=x") || strings.Join(gate.said, ", ") != "open prepare, close prepare" {
+	if k.container.Reach.Join != "abl-id-holder-builder" || !slices.Contains(k.container.Env, "HTTPS_PROXY=x") || strings.Join(gate.said, ", ") != "open prepare, close prepare" {
 		t.Errorf("container: got %+v, gate calls %q, want the Builder's network, HTTPS_PROXY=x, open and close",
-			k.box, gate.said)
+			k.container, gate.said)
 	}
 	if got := k.Kinds(); got != "preparing prepared note" {
 		t.Errorf("events: got %s, want preparing prepared note", got)

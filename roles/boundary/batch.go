@@ -40,7 +40,7 @@ type Batch struct {
 // time of the request to start: the program does not wait until abl has checked the proof.
 func (b *Batch) Start(ctx context.Context) (begun time.Time, err error) {
 	uncancelled := context.WithoutCancel(ctx)
-	kind := b.Box.Labels[sandbox.LabelKind]
+	kind := b.Config.Labels[sandbox.LabelKind]
 	rec := roles.Record{Dir: b.Dir}
 	b.Run.Stdout, b.Run.Stderr, b.Run.Probe = helper.Out, helper.Err, helper.Probe
 	// Tests can read the deadline. It must not reveal in which replay they run.
@@ -49,20 +49,20 @@ func (b *Batch) Start(ctx context.Context) (begun time.Time, err error) {
 	if err := errors.Join(WriteInput(rec, b.Files, b.JSON), b.CreateFiles(rec.Stdout(), rec.Stderr())); err != nil {
 		return begun, fmt.Errorf("cannot prepare a %s: %w", kind, err)
 	}
-	b.Box.Dir, b.Box.Argv = "/", []string{helper.Bin + "/" + helper.HelperRun, helper.Run}
-	b.Box.Mounts = append(b.Box.Mounts, roles.OutputMounts(rec)...)
+	b.Config.Dir, b.Config.Argv = "/", []string{helper.Bin + "/" + helper.HelperRun, helper.Run}
+	b.Config.Mounts = append(b.Config.Mounts, roles.OutputMounts(rec)...)
 	fill := func() error { return nil }
 	if b.Tree != nil {
-		volume := sandbox.Mount{What: sandbox.Scratch, Source: b.Box.Name, Target: path.Dir(b.Run.Dir)}
-		b.Box.Mounts = append(b.Box.Mounts, volume)
-		labels := maps.Clone(b.Box.Labels)
+		volume := sandbox.Mount{What: sandbox.Scratch, Source: b.Config.Name, Target: path.Dir(b.Run.Dir)}
+		b.Config.Mounts = append(b.Config.Mounts, volume)
+		labels := maps.Clone(b.Config.Labels)
 		labels[sandbox.LabelKind] = kind + VolumeKind
 		if err := b.Engine.EnsureVolume(uncancelled, sandbox.Volume{Name: volume.Source, Labels: labels}); err != nil {
 			return begun, err
 		}
 		fill = func() error {
 			b.Writes.Volume = volume.Source
-			if b.Writes.Before, err = CopyTree(uncancelled, b.Engine, b.Box.Name, b.Run.Dir, b.Tree); err != nil {
+			if b.Writes.Before, err = CopyTree(uncancelled, b.Engine, b.Config.Name, b.Run.Dir, b.Tree); err != nil {
 				return fmt.Errorf("cannot copy files into the %s's container: %w", kind, err)
 			}
 			return nil
@@ -108,7 +108,7 @@ func (c *counter) Write(p []byte) (int, error) {
 func (b *Batch) Await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Exit, late bool, err error) {
 	defer func() {
 		if errors.Is(err, sandbox.ErrNotFound) {
-			err = fmt.Errorf("%w: %s was removed", sandbox.ErrKilled, b.Box.Name)
+			err = fmt.Errorf("%w: %s was removed", sandbox.ErrKilled, b.Config.Name)
 		}
 	}()
 	bound, cancel := context.WithTimeout(ctx, b.Limit)
@@ -132,7 +132,7 @@ func (b *Batch) Await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 		case <-bound.Done():
 		}
 	}()
-	exit, err = b.Engine.Wait(bound, b.Box.Name)
+	exit, err = b.Engine.Wait(bound, b.Config.Name)
 	if bound.Err() == nil || ctx.Err() != nil {
 		return exit, false, err
 	}
@@ -141,13 +141,13 @@ func (b *Batch) Await(ctx context.Context, cut <-chan struct{}) (exit sandbox.Ex
 		b.Over, b.Full = e.why, e.full
 	default:
 	}
-	st, err := b.Engine.Status(ctx, b.Box.Name)
+	st, err := b.Engine.Status(ctx, b.Config.Name)
 	late = err == nil && st.State == sandbox.Running
 	if late {
-		err = b.Engine.Stop(ctx, b.Box.Name, b.Grace)
+		err = b.Engine.Stop(ctx, b.Config.Name, b.Grace)
 	}
 	if err == nil {
-		exit, err = b.Engine.Wait(ctx, b.Box.Name)
+		exit, err = b.Engine.Wait(ctx, b.Config.Name)
 	}
 	return exit, late && b.Over == "", err
 }
@@ -157,7 +157,7 @@ const runEndPrefix = `{"exit":`
 
 // RunEnd returns the report of a container's process 1 about its end, from the engine's log. ok
 // is false without a report. No program in the container can suppress the report.
-func (s *Boxes) RunEnd(ctx context.Context, name string) (end helper.RunEnd, ok bool, err error) {
+func (s *Containers) RunEnd(ctx context.Context, name string) (end helper.RunEnd, ok bool, err error) {
 	words, err := s.Engine.Logs(ctx, name, 4<<10)
 	for _, line := range slices.Backward(bytes.Split(bytes.TrimSpace(words), []byte("\n"))) {
 		if bytes.HasPrefix(line, []byte(runEndPrefix)) && json.Unmarshal(line, &end) == nil {
@@ -170,7 +170,7 @@ func (s *Boxes) RunEnd(ctx context.Context, name string) (end helper.RunEnd, ok 
 // EndedFromOutside returns how something other than abl ended a container, and "" if nothing
 // did. asked includes requests to stop, which programs in the container can also make. Running
 // out of memory counts as the container's own end.
-func (s *Boxes) EndedFromOutside(ctx context.Context, name string, asked bool) (why string, err error) {
+func (s *Containers) EndedFromOutside(ctx context.Context, name string, asked bool) (why string, err error) {
 	st, err := s.Engine.Status(ctx, name)
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
@@ -216,7 +216,7 @@ func WriteInput(rec roles.Record, files map[string][]byte, asJSON map[string]any
 
 // CreateFiles creates empty files that a container writes. If abl is root, the container's user
 // becomes their owner.
-func (s *Boxes) CreateFiles(paths ...string) error {
+func (s *Containers) CreateFiles(paths ...string) error {
 	for _, path := range paths {
 		if err := hostfs.Put(path, nil, roles.OutputMode); err != nil {
 			return err
@@ -245,7 +245,7 @@ type Writes struct {
 
 // Overflow returns why a container must end, "" if ctx ends first. full is true if a disk has too
 // little free space while the container is within its own limits: the cause may be another program.
-func (s *Boxes) Overflow(ctx context.Context, w Writes) (why string, full bool) {
+func (s *Containers) Overflow(ctx context.Context, w Writes) (why string, full bool) {
 	why = s.Disk.Watch(ctx, func() string {
 		own := s.spilled(ctx, w)
 		full = own == ""
@@ -258,7 +258,7 @@ func (s *Boxes) Overflow(ctx context.Context, w Writes) (why string, full bool) 
 }
 
 // spilled returns which limit a container's files exceed, "" if none or if the size is unknown.
-func (s *Boxes) spilled(ctx context.Context, w Writes) string {
+func (s *Containers) spilled(ctx context.Context, w Writes) string {
 	for path, most := range w.Files {
 		if fi, err := os.Lstat(path); err == nil && most > 0 && fi.Size() > most {
 			return fmt.Sprintf("%s has more than %d bytes", filepath.Base(path), most)

@@ -14,7 +14,7 @@ func TestInputFollowsNoLink(t *testing.T) {
 	rec, outside := roles.Record{Dir: t.TempDir()}, filepath.Join(t.TempDir(), "outside")
 	rolestest.Must(t, os.WriteFile(outside, []byte("kept"), 0o600))
 	for name, create := range map[string]func(path string) error{
-		"output":   func(path string) error { return (&Boxes{}).CreateFiles(path) },
+		"output":   func(path string) error { return (&Containers{}).CreateFiles(path) },
 		"readable": func(path string) error { return WriteInput(rec, map[string][]byte{"x": nil}, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {

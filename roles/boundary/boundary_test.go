@@ -15,7 +15,7 @@ import (
 
 func TestInside(t *testing.T) {
 	dir := t.TempDir()
-	box := sandbox.Box{
+	container := sandbox.ContainerConfig{
 		User: "1:2",
 		Mounts: []sandbox.Mount{
 			{What: sandbox.Workspace, Source: dir, Target: helper.Src},
@@ -27,8 +27,8 @@ func TestInside(t *testing.T) {
 		Tmpfs: []sandbox.Tmpfs{{Target: "/tmp"}, {Target: "/home/agent", Exec: true}},
 	}
 	absent := []string{helper.Tests, helper.Src + "/.abl", "/tmp/p/.env", "/p/.env"}
-	spec := Inside(box, map[string]string{"KEY": "secret", "PATH": "/bin"}, []string{"a"}, absent)
-	if err := Identify(&spec, box.Mounts); err != nil {
+	spec := Inside(container, map[string]string{"KEY": "secret", "PATH": "/bin"}, []string{"a"}, absent)
+	if err := Identify(&spec, container.Mounts); err != nil {
 		t.Fatal(err)
 	}
 	spec.Net = Net(&HostServer{Listening: helper.Listening{Word: "w", TCP: "1", UDP: "2", Hosts: []string{"10.0.0.1", "fe80::1%eth0"}}}, true)
@@ -51,8 +51,8 @@ func TestInside(t *testing.T) {
 	if n := spec.Net; fmt.Sprint(n.TCP, n.UDP) != "[10.0.0.1:1 [fe80::1%eth0]:1] [10.0.0.1:2 [fe80::1%eth0]:2]" || !n.Weak || Net(nil, false).Port != "" {
 		t.Errorf("network: got %+v, want both hosts by TCP and UDP, and weak", n)
 	}
-	box.Mounts[0].Source = dir + "/gone"
-	if err := Identify(&spec, box.Mounts); err == nil || !strings.Contains(err.Error(), "gone") {
+	container.Mounts[0].Source = dir + "/gone"
+	if err := Identify(&spec, container.Mounts); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("missing source: got error %v, want one with %q", err, "gone")
 	}
 }
@@ -109,11 +109,11 @@ func TestHostServer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := &sandboxtest.Engine{Arrived: c.arrived}
 				labels := map[string]string{sandbox.LabelProject: "p", sandbox.LabelKind: "helper", sandbox.LabelDeadline: "9"}
-				box := HostBox(sandbox.Box{Name: "abl-p-listener", Image: "i", User: "1:1", Labels: labels})
-				_, err := e.Create(t.Context(), box)
-				err = errors.Join(err, e.Start(t.Context(), box.Name))
-				line, herr := e.Head(t.Context(), box.Name, maxLine)
-				b, rerr := ReadHostServer(e, box.Name, line)
+				container := HostContainer(sandbox.ContainerConfig{Name: "abl-p-listener", Image: "i", User: "1:1", Labels: labels})
+				_, err := e.Create(t.Context(), container)
+				err = errors.Join(err, e.Start(t.Context(), container.Name))
+				line, herr := e.Head(t.Context(), container.Name, maxLine)
+				b, rerr := ReadHostServer(e, container.Name, line)
 				if err := errors.Join(err, herr, rerr); err != nil {
 					t.Fatal(err)
 				}

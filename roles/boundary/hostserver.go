@@ -26,11 +26,11 @@ type HostServer struct {
 	Engine sandbox.Streams
 }
 
-// HostBox makes the description of a tool's container that of a HostServer.
-func HostBox(box sandbox.Box) sandbox.Box {
-	box.Argv = []string{helper.Bin + "/" + helper.HelperProbe, "--deadline", box.Labels[sandbox.LabelDeadline], "listen"}
-	box.Reach, box.Stdin = sandbox.Reach{Host: true}, true
-	return box
+// HostContainer makes the description of a tool's container that of a HostServer.
+func HostContainer(container sandbox.ContainerConfig) sandbox.ContainerConfig {
+	container.Argv = []string{helper.Bin + "/" + helper.HelperProbe, "--deadline", container.Labels[sandbox.LabelDeadline], "listen"}
+	container.Reach, container.Stdin = sandbox.Reach{Host: true}, true
+	return container
 }
 
 // ReadHostServer returns the server of a container with the first line of its output.

@@ -30,30 +30,30 @@ const discard = "9"
 // Inside returns what the probe in a container must find, derived from the container's description.
 // env is its environment by the engine's record, files are the names in helper.In, and absent are
 // paths that must not exist.
-func Inside(box sandbox.Box, env map[string]string, files, absent []string) helper.ProbeSpec {
+func Inside(container sandbox.ContainerConfig, env map[string]string, files, absent []string) helper.ProbeSpec {
 	spec := helper.ProbeSpec{
-		User:    box.User,
+		User:    container.User,
 		Env:     digests(env),
 		Folders: map[string][]string{helper.In: files},
 		Sealed:  []string{"/", helper.Bin},
 	}
 	for _, folder := range []string{path.Dir(helper.Src), path.Dir(helper.Out)} {
-		if names := below(folder, box.Mounts); len(names) > 0 {
+		if names := below(folder, container.Mounts); len(names) > 0 {
 			spec.Folders[folder] = names
 			spec.Sealed = append(spec.Sealed, folder)
 		}
 	}
-	for _, m := range box.Mounts {
+	for _, m := range container.Mounts {
 		spec.Mounts = append(spec.Mounts, helper.ProbeMount{Target: m.Target, ReadOnly: m.ReadOnly})
 		if m.ReadOnly {
 			spec.Sealed = append(spec.Sealed, m.Target)
 		}
 	}
-	for _, t := range box.Tmpfs {
+	for _, t := range container.Tmpfs {
 		spec.Mounts = append(spec.Mounts, helper.ProbeMount{Target: t.Target, Memory: true, Exec: t.Exec})
 	}
 	for _, p := range absent {
-		if !covered(p, box) {
+		if !covered(p, container) {
 			spec.Absent = append(spec.Absent, p)
 		}
 	}
@@ -83,10 +83,10 @@ func below(folder string, mounts []sandbox.Mount) (names []string) {
 
 // covered reports whether a path is in a place that the container can write to, where its own program
 // may have created it.
-func covered(p string, box sandbox.Box) bool {
+func covered(p string, container sandbox.ContainerConfig) bool {
 	in := func(target string) bool { return p == target || strings.HasPrefix(p, target+"/") }
-	return slices.ContainsFunc(box.Mounts, func(m sandbox.Mount) bool { return in(m.Target) }) ||
-		slices.ContainsFunc(box.Tmpfs, func(t sandbox.Tmpfs) bool { return in(t.Target) })
+	return slices.ContainsFunc(container.Mounts, func(m sandbox.Mount) bool { return in(m.Target) }) ||
+		slices.ContainsFunc(container.Tmpfs, func(t sandbox.Tmpfs) bool { return in(t.Target) })
 }
 
 // Identify adds the device and inode of each mount's source on this machine.

@@ -41,16 +41,16 @@ func newLook(t *testing.T) *look {
 		t.Fatal(err)
 	}
 	r := &prober{Prober: p, words: map[string]string{}}
-	box := HostBox(r.box("listener", sandbox.Reach{}, helper.HelperProbe))
-	line, err := r.run(t.Context(), box)
+	container := HostContainer(r.container("listener", sandbox.Reach{}, helper.HelperProbe))
+	line, err := r.run(t.Context(), container)
 	if err == nil {
-		l.server, err = ReadHostServer(eng, box.Name, line)
+		l.server, err = ReadHostServer(eng, container.Name, line)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	reach := sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: r.name("inner")}}}
-	open := r.box("open", reach, helper.HelperHolder) // a holder that does not close its network
+	open := r.container("open", reach, helper.HelperHolder) // a holder that does not close its network
 	if err := r.start(t.Context(), "inner", false, r.holder("holder", reach), open); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func (l *look) layOut() {
 			l.Fatal(err)
 		}
 	}
-	box := sandbox.Box{
+	container := sandbox.ContainerConfig{
 		User: guest, Tmpfs: []sandbox.Tmpfs{{Target: "/tmp"}},
 		Mounts: []sandbox.Mount{
 			{What: sandbox.Workspace, Source: filepath.Join(l.dir, "src"), Target: helper.Src},
@@ -100,9 +100,9 @@ func (l *look) layOut() {
 			{What: sandbox.CallOut, Source: filepath.Join(l.dir, "stderr"), Target: helper.Err},
 		},
 	}
-	l.spec = Inside(box, map[string]string{"KEY": "token", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, []string{"run.json", "probe.json"}, []string{helper.Tests, "/abl/secret"})
+	l.spec = Inside(container, map[string]string{"KEY": "token", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, []string{"run.json", "probe.json"}, []string{helper.Tests, "/abl/secret"})
 	l.spec.Env["LANG"] = "" // set by the image
-	if err := Identify(&l.spec, box.Mounts); err != nil {
+	if err := Identify(&l.spec, container.Mounts); err != nil {
 		l.Fatal(err)
 	}
 	l.spec.Net = Net(l.server, false)

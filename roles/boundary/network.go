@@ -24,12 +24,12 @@ type Prober struct {
 }
 
 const (
-	tryTime  = time.Minute      // for the whole of Try
-	boxLife  = 90 * time.Second // after which a container ends without abl
-	peerPort = "9000"
-	userID   = "10009:10009"
-	maxLine  = 256 << 10
-	engineMS = 100 // minimum time that a probe waits for a response
+	tryTime       = time.Minute      // for the whole of Try
+	containerLife = 90 * time.Second // after which a container ends without abl
+	peerPort      = "9000"
+	userID        = "10009:10009"
+	maxLine       = 256 << 10
+	engineMS      = 100 // minimum time that a probe waits for a response
 )
 
 // prober is one run of a Prober.
@@ -50,12 +50,12 @@ func (p Prober) Try(ctx context.Context) (proof sandbox.Proof, err error) {
 		err = errors.Join(err, p.sweep(tidy))
 	}()
 	run := &prober{Prober: p, words: map[string]string{}}
-	box := HostBox(run.box("listener", sandbox.Reach{}, helper.HelperProbe))
-	line, err := run.run(ctx, box)
+	container := HostContainer(run.container("listener", sandbox.Reach{}, helper.HelperProbe))
+	line, err := run.run(ctx, container)
 	if err != nil {
 		return nil, err
 	}
-	if run.server, err = ReadHostServer(p.Engine, box.Name, line); err != nil {
+	if run.server, err = ReadHostServer(p.Engine, container.Name, line); err != nil {
 		return nil, err
 	}
 	if err := run.populate(ctx); err != nil {
@@ -110,8 +110,8 @@ func (r *prober) probe(ctx context.Context, name, holder string, n *helper.Probe
 	if err != nil {
 		return nil, fmt.Errorf("internal error: %w", err)
 	}
-	box := r.box(name, sandbox.Reach{Join: r.name(holder)}, helper.HelperProbe, "look", string(spec))
-	line, err := r.run(ctx, box)
+	container := r.container(name, sandbox.Reach{Join: r.name(holder)}, helper.HelperProbe, "look", string(spec))
+	line, err := r.run(ctx, container)
 	if err != nil {
 		return nil, err
 	}
@@ -130,20 +130,20 @@ func (r *prober) populate(ctx context.Context) error {
 	}
 	return errors.Join(
 		r.start(ctx, "inner", false, r.holder("holder-inner", at("inner")), r.speaker("peer", at("inner", "peer"))),
-		r.start(ctx, "outer", true, r.box("holder-outer", at("outer"), helper.HelperHolder),
+		r.start(ctx, "outer", true, r.container("holder-outer", at("outer"), helper.HelperHolder),
 			r.speaker("outsider", at("outer"))),
 		r.start(ctx, "other", false, r.speaker("neighbour", at("other"))),
 	)
 }
 
 // start creates a network and starts its containers, and waits until they are ready.
-func (r *prober) start(ctx context.Context, place string, egress bool, boxes ...sandbox.Box) error {
+func (r *prober) start(ctx context.Context, place string, egress bool, containers ...sandbox.ContainerConfig) error {
 	n := sandbox.Network{Name: r.name(place), Egress: egress, Pool: r.Pool, Labels: r.labels("network")}
 	if err := r.Engine.EnsureNetwork(ctx, n); err != nil {
 		return err
 	}
-	for _, box := range boxes {
-		if _, err := r.run(ctx, box); err != nil {
+	for _, container := range containers {
+		if _, err := r.run(ctx, container); err != nil {
 			return err
 		}
 	}
@@ -151,10 +151,10 @@ func (r *prober) start(ctx context.Context, place string, egress bool, boxes ...
 }
 
 // speaker describes a container that sends a random word to each client.
-func (r *prober) speaker(name string, reach sandbox.Reach) sandbox.Box {
+func (r *prober) speaker(name string, reach sandbox.Reach) sandbox.ContainerConfig {
 	word := rand.Text()
 	r.words[name] = word
-	return r.box(name, reach, helper.HelperProbe, "say", word, ":"+peerPort)
+	return r.container(name, reach, helper.HelperProbe, "say", word, ":"+peerPort)
 }
 
 // strangers returns the addresses of containers that must be unreachable.
@@ -175,8 +175,8 @@ func (r *prober) strangers(ctx context.Context) (all []string, err error) {
 }
 
 // run starts a container and returns the first line of its output.
-func (r *prober) run(ctx context.Context, box sandbox.Box) ([]byte, error) {
-	c := sandbox.Container{Engine: r.Engine, Box: box}
+func (r *prober) run(ctx context.Context, container sandbox.ContainerConfig) ([]byte, error) {
+	c := sandbox.Container{Engine: r.Engine, ContainerConfig: container}
 	if err := c.Create(ctx); err != nil {
 		return nil, err
 	}
@@ -188,11 +188,11 @@ func (r *prober) run(ctx context.Context, box sandbox.Box) ([]byte, error) {
 
 func (r *prober) name(what string) string { return sandbox.Name(r.ID, what) }
 
-// box describes a container for one of abl's own programs.
-func (r *prober) box(name string, reach sandbox.Reach, program string, args ...string) sandbox.Box {
+// container describes a container for one of abl's own programs.
+func (r *prober) container(name string, reach sandbox.Reach, program string, args ...string) sandbox.ContainerConfig {
 	labels := r.labels("helper")
 	argv := []string{helper.Bin + "/" + program, "--deadline", labels[sandbox.LabelDeadline]}
-	return sandbox.Box{
+	return sandbox.ContainerConfig{
 		Name:   r.name(name),
 		Image:  r.Image,
 		User:   userID,
@@ -204,13 +204,13 @@ func (r *prober) box(name string, reach sandbox.Reach, program string, args ...s
 }
 
 // holder describes a holder that closes its network like a role's.
-func (r *prober) holder(name string, reach sandbox.Reach) sandbox.Box {
-	box := r.box(name, reach, helper.HelperHolder, "--seal", userID)
-	box.Seals, box.Labels[sandbox.LabelKind] = true, "holder"
-	return box
+func (r *prober) holder(name string, reach sandbox.Reach) sandbox.ContainerConfig {
+	container := r.container(name, reach, helper.HelperHolder, "--seal", userID)
+	container.Seals, container.Labels[sandbox.LabelKind] = true, "holder"
+	return container
 }
 
 func (r *prober) labels(kind string) map[string]string {
-	deadline := strconv.FormatInt(time.Now().Add(boxLife).Unix(), 10)
+	deadline := strconv.FormatInt(time.Now().Add(containerLife).Unix(), 10)
 	return map[string]string{sandbox.LabelProject: r.ID, sandbox.LabelKind: kind, sandbox.LabelDeadline: deadline}
 }

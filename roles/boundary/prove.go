@@ -26,9 +26,9 @@ import (
 
 // Launcher creates, proves and starts one container.
 type Launcher struct {
-	*Boxes
+	*Containers
 	Project state.Project
-	Box     sandbox.Box
+	Config  sandbox.ContainerConfig
 	// The folder of the record. The container sees its subfolder in at helper.In.
 	Dir  string
 	Rule Rule
@@ -50,15 +50,15 @@ const maxProof = 256 << 10
 // creates no container after the last sweep.
 func (p *Launcher) Launch(ctx context.Context, fill, ready func() error) error {
 	uncancelled := context.WithoutCancel(ctx)
-	owner := p.Box.Labels[sandbox.LabelKind]
+	owner := p.Config.Labels[sandbox.LabelKind]
 	isCall := owner == "role"
 	if isCall {
-		owner = p.Box.Labels[sandbox.LabelRole]
+		owner = p.Config.Labels[sandbox.LabelRole]
 	}
-	if err := roles.CheckSources(p.Project, p.Box.Mounts); err != nil {
+	if err := roles.CheckSources(p.Project, p.Config.Mounts); err != nil {
 		return err
 	}
-	c := p.Container(p.Box)
+	c := p.Container(p.Config)
 	if err := c.Create(uncancelled); err != nil {
 		return fmt.Errorf("cannot create the %s's container: %w", owner, err)
 	}
@@ -85,16 +85,16 @@ func (p *Launcher) Launch(ctx context.Context, fill, ready func() error) error {
 
 // before compares the created container with what its rule allows, and writes the input of the probe.
 func (p *Launcher) before(ctx context.Context) (err error) {
-	b := roles.Boundary{Box: p.Box.Name, At: time.Now().UTC()}
+	b := roles.Boundary{Container: p.Config.Name, At: time.Now().UTC()}
 	var st sandbox.Status
 	var eerr, rerr, serr error
 	var asked sync.WaitGroup // in parallel, because the call waits
-	asked.Go(func() { st, eerr = p.Engine.Status(ctx, p.Box.Name) })
+	asked.Go(func() { st, eerr = p.Engine.Status(ctx, p.Config.Name) })
 	asked.Go(func() { p.nets, rerr = p.Engine.Subnets(ctx, p.Rule.networkNames()) })
-	if !hasNoNetwork(p.Box) {
+	if !hasNoNetwork(p.Config) {
 		asked.Go(func() { p.server, serr = p.hostServer(ctx) })
 	}
-	b.Made, err = p.Engine.Prove(ctx, p.Rule.Expected(p.Box))
+	b.Made, err = p.Engine.Prove(ctx, p.Rule.Expected(p.Config))
 	asked.Wait()
 	if p.Weak {
 		serr = nil // the checks of the network fail without a listener
@@ -102,7 +102,7 @@ func (p *Launcher) before(ctx context.Context) (err error) {
 	if err := errors.Join(err, eerr, rerr, serr); err != nil {
 		return err
 	}
-	b.Made = append(b.Made, p.Rule.Check(p.Box)...)
+	b.Made = append(b.Made, p.Rule.Check(p.Config)...)
 	if p.Secrets != nil {
 		b.Made = append(b.Made, p.secrets(st.Env))
 	}
@@ -136,8 +136,8 @@ func (p Launcher) writeProbeSpec(env map[string]string) error {
 	if name := filepath.Base(p.probeFile()); !slices.Contains(files, name) {
 		files = append(files, name)
 	}
-	spec := Inside(p.Rule.Expected(p.Box), env, files, p.Rule.absent)
-	if !hasNoNetwork(p.Box) {
+	spec := Inside(p.Rule.Expected(p.Config), env, files, p.Rule.absent)
+	if !hasNoNetwork(p.Config) {
 		spec.Net = Net(p.server, p.Weak)
 		for _, n := range p.nets {
 			spec.Net.Own = append(spec.Net.Own, n.Range)
@@ -172,7 +172,7 @@ func (p Launcher) ReadProof(ctx context.Context, heard bool) error {
 	}
 	if damaged, is := errors.AsType[*roles.Damaged](err); is { // a power cut may damage the file
 		_, err = damaged.SetAside()
-		b = roles.Boundary{Box: p.Box.Name, At: time.Now().UTC()}
+		b = roles.Boundary{Container: p.Config.Name, At: time.Now().UTC()}
 	}
 	if err != nil {
 		return err
@@ -203,12 +203,12 @@ func (p Launcher) ReadProof(ctx context.Context, heard bool) error {
 func (p Launcher) firstReport(ctx context.Context) (line []byte, err error) {
 	for range 2 {
 		bound, cancel := context.WithTimeout(ctx, probeTime)
-		line, err = p.Engine.Head(bound, p.Box.Name, maxProof)
+		line, err = p.Engine.Head(bound, p.Config.Name, maxProof)
 		cancel()
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return line, err
 		}
-		if _, err := p.Engine.Status(ctx, p.Box.Name); err != nil {
+		if _, err := p.Engine.Status(ctx, p.Config.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -270,7 +270,7 @@ func (p Launcher) killed(ctx context.Context) bool {
 	const early, signalled = 2, 128
 	bound, cancel := context.WithTimeout(ctx, probeTime) // the report may arrive before the end
 	defer cancel()
-	exit, err := p.Engine.Wait(bound, p.Box.Name)
+	exit, err := p.Engine.Wait(bound, p.Config.Name)
 	return err == nil && (exit.OOMKilled || exit.Code == early || exit.Code > signalled)
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // Rule describes what a container may have. It does not use the code that describes containers
-// (roles.Mounts, Boxes.Worker, Boxes.Reach), so that an error there is detected before the start, and
+// (roles.Mounts, Containers.Worker, Containers.Reach), so that an error there is detected before the start, and
 // again from inside.
 type Rule struct {
 	id       string          // of the project on the engine
@@ -50,9 +50,9 @@ func RoleRule(r roles.Role, p state.Project, id, dir string, proxied bool) Rule 
 // AppRule returns the rule for the app at a place, whose record is dir. The app sees a view of the
 // source, or a copy.
 func AppRule(p state.Project, id, dir, holder string, copied bool) Rule {
-	tree := BoxName(id, holder+"-tree")
+	tree := ContainerName(id, holder+"-tree")
 	if copied {
-		tree = BoxName(id, holder+"-scratch")
+		tree = ContainerName(id, holder+"-scratch")
 	}
 	return Rule{
 		id:       id,
@@ -116,7 +116,7 @@ func PrepareRule(p state.Project, id, dir string, gated, exported bool) Rule {
 
 // scratch returns the volume of a replay or a build.
 func scratch(id, name string) sandbox.Mount {
-	return sandbox.Mount{What: sandbox.Scratch, Source: BoxName(id, name), Target: "/workspace"}
+	return sandbox.Mount{What: sandbox.Scratch, Source: ContainerName(id, name), Target: "/workspace"}
 }
 
 // callMounts returns the mounts of a call's own record.
@@ -137,23 +137,24 @@ func workspaceMounts(p state.Project, dir, target string) []sandbox.Mount {
 	}
 }
 
-// Expected returns box with the mounts and options that the rule allows. abl compares it with the
-// container that the engine reports, not with the request that created it.
-func (r Rule) Expected(box sandbox.Box) sandbox.Box {
-	box.Mounts = r.mounts
-	box.Loose, box.Seals, box.Below = false, false, false // options of holders and services only
-	return box
+// Expected returns the configuration of a container with the mounts and options that the rule
+// allows. abl compares it with the container that the engine reports, not with the request that
+// created it.
+func (r Rule) Expected(container sandbox.ContainerConfig) sandbox.ContainerConfig {
+	container.Mounts = r.mounts
+	container.Loose, container.Seals, container.Below = false, false, false // options of holders and services only
+	return container
 }
 
 // Check compares the parts of a container's description that the rule only bounds.
-func (r Rule) Check(box sandbox.Box) sandbox.Proof {
-	uid, gid, both := strings.Cut(box.User, ":")
+func (r Rule) Check(container sandbox.ContainerConfig) sandbox.Proof {
+	uid, gid, both := strings.Cut(container.User, ":")
 	root := strings.Trim(uid, "0") == "" || strings.Trim(gid, "0") == "" || !both
 	return sandbox.Proof{
-		sandbox.Same("rule of memory mounts", "/home/agent /tmp", tmpfsText(box.Tmpfs)),
-		r.reach(box.Reach),
+		sandbox.Same("rule of memory mounts", "/home/agent /tmp", tmpfsText(container.Tmpfs)),
+		r.reach(container.Reach),
 		sandbox.Same("rule of root", "false", fmt.Sprint(root)),
-		sandbox.Same("rule of limits", "", unlimited(box.Limits)),
+		sandbox.Same("rule of limits", "", unlimited(container.Limits)),
 	}
 }
 
@@ -171,12 +172,14 @@ func tmpfsText(mounts []sandbox.Tmpfs) string {
 }
 
 // hasNoNetwork reports whether a container has no network.
-func hasNoNetwork(box sandbox.Box) bool { return box.Reach.Join == "" && len(box.Reach.Endpoints) == 0 }
+func hasNoNetwork(container sandbox.ContainerConfig) bool {
+	return container.Reach.Join == "" && len(container.Reach.Endpoints) == 0
+}
 
 // networkNames returns the engine's names of the networks that a container may be on.
 func (r Rule) networkNames() (all []string) {
 	for _, place := range r.networks {
-		all = append(all, BoxName(r.id, "net-"+place))
+		all = append(all, ContainerName(r.id, "net-"+place))
 	}
 	return all
 }
@@ -196,7 +199,7 @@ func (r Rule) reach(got sandbox.Reach) sandbox.Check {
 	}
 	switch {
 	case got.Join == "" && len(on) == 0: // no network is always allowed
-	case r.holder == "" || got.Join != BoxName(r.id, "holder-"+r.holder) || got.Through == nil:
+	case r.holder == "" || got.Join != ContainerName(r.id, "holder-"+r.holder) || got.Through == nil:
 		check.OK = false
 	}
 	check.Got = fmt.Sprintf("that of %q, on %s", got.Join, cmp.Or(strings.Join(on, ", "), "none"))

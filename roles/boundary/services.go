@@ -17,9 +17,9 @@ import (
 	"abl/internal/sandbox"
 )
 
-// ServiceBox is a service of the app in a container on the app's network. The Builder's calls get
+// ServiceContainer is a service of the app in a container on the app's network. The Builder's calls get
 // separate containers of the same services.
-type ServiceBox struct {
+type ServiceContainer struct {
 	helper.Service
 	Image string            `json:"-"`
 	Env   []string          `json:"-"`
@@ -33,10 +33,10 @@ var ErrService = errors.New("cannot start the service")
 // StartServices starts new containers of services. Each has its own holder, so that a database has
 // no more network access than the app that uses it. Programs of a foreign image do not end at a deadline:
 // they run in the process namespace of the holder and end with it.
-func (s *Boxes) StartServices(ctx context.Context, kind string, all []ServiceBox, key string, until time.Time) error {
+func (s *Containers) StartServices(ctx context.Context, kind string, all []ServiceContainer, key string, until time.Time) error {
 	for _, svc := range all {
 		place := kind + svc.Name
-		box := sandbox.Box{
+		container := sandbox.ContainerConfig{
 			Name:   s.Name(place),
 			Image:  svc.Image,
 			Env:    svc.Env,
@@ -49,13 +49,13 @@ func (s *Boxes) StartServices(ctx context.Context, kind string, all []ServiceBox
 		}
 		err := s.startHolder(ctx, place, until)
 		if err == nil {
-			err = s.Container(box).Make(ctx)
+			err = s.Container(container).Make(ctx)
 		}
 		if err == nil {
-			err = seed(ctx, s.Engine, box.Name, svc.Files)
+			err = seed(ctx, s.Engine, container.Name, svc.Files)
 		}
 		if err == nil {
-			err = s.Engine.Start(ctx, box.Name)
+			err = s.Engine.Start(ctx, container.Name)
 		}
 		if err != nil {
 			return fmt.Errorf("service %q: %w", svc.Name, err)
@@ -84,7 +84,7 @@ func seed(ctx context.Context, engine sandbox.Streams, name string, files map[st
 }
 
 // RemoveServices removes services with their volumes.
-func (s *Boxes) RemoveServices(ctx context.Context, kind string, all []ServiceBox) error {
+func (s *Containers) RemoveServices(ctx context.Context, kind string, all []ServiceContainer) error {
 	var errs []error
 	for _, svc := range all {
 		errs = append(errs, s.Engine.Remove(ctx, s.Name(kind+svc.Name)))
@@ -107,8 +107,8 @@ func LogTail(ctx context.Context, engine sandbox.Streams, name string, first int
 
 // ServiceFailed returns the error of a service that did not respond, with the end of its log. The
 // app may have invented the name.
-func (s *Boxes) ServiceFailed(ctx context.Context, kind string, all []ServiceBox, name, detail string) error {
-	if slices.ContainsFunc(all, func(svc ServiceBox) bool { return svc.Name == name }) {
+func (s *Containers) ServiceFailed(ctx context.Context, kind string, all []ServiceContainer, name, detail string) error {
+	if slices.ContainsFunc(all, func(svc ServiceContainer) bool { return svc.Name == name }) {
 		if text := LogTail(ctx, s.Engine, s.Name(kind+name), 0); text != "" {
 			detail += "; its log ends" + text
 		}
@@ -118,7 +118,7 @@ func (s *Boxes) ServiceFailed(ctx context.Context, kind string, all []ServiceBox
 
 // Trials starts new services for the Builder's call key, and waits until they respond. They end at
 // until.
-func (s *Boxes) Trials(ctx context.Context, all []ServiceBox, key string, until time.Time) error {
+func (s *Containers) Trials(ctx context.Context, all []ServiceContainer, key string, until time.Time) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -133,30 +133,30 @@ func (s *Boxes) Trials(ctx context.Context, all []ServiceBox, key string, until 
 }
 
 // EndTrials removes the services of the Builder's calls.
-func (s *Boxes) EndTrials(ctx context.Context, all []ServiceBox) error {
+func (s *Containers) EndTrials(ctx context.Context, all []ServiceContainer) error {
 	return s.RemoveServices(ctx, placeTrial, all)
 }
 
 // awaitTrials waits until the services respond, in the network of the Builder.
-func (s *Boxes) awaitTrials(ctx context.Context, all []ServiceBox, key string) error {
+func (s *Containers) awaitTrials(ctx context.Context, all []ServiceContainer, key string) error {
 	spec, err := json.Marshal(all)
 	if err != nil {
 		return fmt.Errorf("internal error: %w", err)
 	}
 	until := time.Now().Add(StartTime(all) + probeTime)
-	box := s.Tool("await", s.Labels("helper", "", key, until), helper.Bin+"/"+helper.HelperProbe, "await", string(spec))
-	box.Reach = s.JoinPlace(PlaceBuilder)
+	container := s.Tool("await", s.Labels("helper", "", key, until), helper.Bin+"/"+helper.HelperProbe, "await", string(spec))
+	container.Reach = s.JoinPlace(PlaceBuilder)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	uncancelled := context.WithoutCancel(ctx)
-	c := s.Container(box)
+	c := s.Container(container)
 	if err := c.Replace(uncancelled); err != nil {
 		return err
 	}
 	err = c.Start(uncancelled)
 	var line []byte
 	if err == nil {
-		line, err = s.Engine.Head(ctx, box.Name, maxProof)
+		line, err = s.Engine.Head(ctx, container.Name, maxProof)
 	}
 	if err = errors.Join(err, c.Remove(uncancelled)); err != nil {
 		return fmt.Errorf("cannot wait for the services: %w", err)
@@ -172,7 +172,7 @@ func (s *Boxes) awaitTrials(ctx context.Context, all []ServiceBox, key string) e
 }
 
 // StartTime returns how long services may take until they respond.
-func StartTime(all []ServiceBox) (most time.Duration) {
+func StartTime(all []ServiceContainer) (most time.Duration) {
 	for _, s := range all {
 		most += time.Duration(s.TimeoutMS) * time.Millisecond
 	}

@@ -297,7 +297,7 @@ func (r *Runner) findLoss(ctx context.Context, j Job, finished bool) (loss, erro
 	case verifies && j.Env != nil && !finished && r.Gone(ctx, r.Name(boundary.PlaceApp)):
 		return loss{outcome.AppGone, "the app's container ended while it was tested"}, nil
 	case verifies && j.Env != nil: // an app that ended without help broke a contract instead
-		if why, err := app.EndedFromOutside(ctx, r.Boxes, r.Name(boundary.PlaceApp), appDir, false); err != nil || why != "" {
+		if why, err := app.EndedFromOutside(ctx, r.Containers, r.Name(boundary.PlaceApp), appDir, false); err != nil || why != "" {
 			return loss{outcome.AppGone, "the app's container ended while it was tested: " + why}, err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // If the engine cannot create a call's container, the run ends, but not the call. The next run
 // makes the same call.
-func TestEngineCannotMakeABox(t *testing.T) {
+func TestEngineCannotMakeAContainer(t *testing.T) {
 	other := errors.New("no more addresses")
 	for name, c := range map[string]struct {
 		hurt, repair func(*rig)

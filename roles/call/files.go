@@ -76,22 +76,22 @@ func (r *Runner) Shell(ctx context.Context, j Job) (string, error) {
 	if err := r.prepareNetwork(ctx, j, deadline); err != nil {
 		return "", err
 	}
-	box := r.boxFor(j, rec, cmd, deadline)
-	box.Argv, box.Term = cmd.Argv, true
-	box.Labels[sandbox.LabelKind] = "shell"
-	if err := roles.CheckSources(r.Project, box.Mounts); err != nil {
+	container := r.containerFor(j, rec, cmd, deadline)
+	container.Argv, container.Term = cmd.Argv, true
+	container.Labels[sandbox.LabelKind] = "shell"
+	if err := roles.CheckSources(r.Project, container.Mounts); err != nil {
 		return "", err
 	}
 	rules := boundary.RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0)
-	if err := rules.Check(box).Err(); err != nil {
-		return "", fmt.Errorf("container %q: %w", box.Name, err)
+	if err := rules.Check(container).Err(); err != nil {
+		return "", fmt.Errorf("container %q: %w", container.Name, err)
 	}
-	c := r.Container(box)
-	c.Expected = new(rules.Expected(box))
+	c := r.Container(container)
+	c.Expected = new(rules.Expected(container))
 	if err := c.Replace(ctx); err != nil {
 		return "", fmt.Errorf("cannot create the %s's container: %w", j.Role.Name, err)
 	}
-	return box.Name, nil
+	return container.Name, nil
 }
 
 // prepareFiles removes the stale files of the workspace and writes the call's files.
@@ -115,18 +115,18 @@ func (r *Runner) prepareFiles(j Job, rec roles.Record, cmd agent.Command, deadli
 }
 
 // boxFor describes the call's container.
-func (r *Runner) boxFor(j Job, rec roles.Record, cmd agent.Command, deadline time.Time) sandbox.Box {
-	box := r.Worker(j.Call.ID, j.Image, j.Place, r.Labels("role", j.Role.Name, j.Call.ID, deadline))
-	box.Labels[sandbox.LabelPhase] = strconv.Itoa(j.Call.Phase)
-	box.Env = append(box.Env,
+func (r *Runner) containerFor(j Job, rec roles.Record, cmd agent.Command, deadline time.Time) sandbox.ContainerConfig {
+	container := r.Worker(j.Call.ID, j.Image, j.Place, r.Labels("role", j.Role.Name, j.Call.ID, deadline))
+	container.Labels[sandbox.LabelPhase] = strconv.Itoa(j.Call.Phase)
+	container.Env = append(container.Env,
 		"ABL_PHASE="+strconv.Itoa(j.Call.Phase),
 		"ABL_ITERATION="+strconv.Itoa(j.Call.Iteration),
 		"ABL_SPECS="+helper.Specs)
 	for _, k := range slices.Sorted(maps.Keys(cmd.Env)) {
-		box.Env = append(box.Env, k+"="+cmd.Env[k])
+		container.Env = append(container.Env, k+"="+cmd.Env[k])
 	}
-	box.Env = append(box.Env, j.Env...)
-	box.Argv, box.Dir = []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, j.Role.Dir
-	box.Mounts, box.Tmpfs = roles.Mounts(j.Role, r.Project, rec), r.Spaces.Tmpfs(j.Role)
-	return box
+	container.Env = append(container.Env, j.Env...)
+	container.Argv, container.Dir = []string{helper.Bin + "/" + helper.HelperRun, helper.Run}, j.Role.Dir
+	container.Mounts, container.Tmpfs = roles.Mounts(j.Role, r.Project, rec), r.Spaces.Tmpfs(j.Role)
+	return container
 }

@@ -64,7 +64,7 @@ func (r *Runner) conclude(ctx context.Context, j Job, exit sandbox.Exit, why rol
 		why.Class = outcome.Lost
 	case why.Class == "" && (!said.Finished || j.Limit > 0):
 		var err error // if the engine does not respond, there is no report of the end
-		if end, _, err = r.RunEnd(uncancelled, r.box(j)); errors.Is(err, sandbox.ErrNotFound) && !said.Finished {
+		if end, _, err = r.RunEnd(uncancelled, r.container(j)); errors.Is(err, sandbox.ErrNotFound) && !said.Finished {
 			why.Class = outcome.Lost
 		}
 	}
@@ -109,7 +109,7 @@ func (r *Runner) watch(ctx context.Context, j Job, rec roles.Record, t *roles.Ta
 	tidy, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	go func() {
-		exit, err := r.Engine.Wait(tidy, r.box(j))
+		exit, err := r.Engine.Wait(tidy, r.container(j))
 		ended <- end{exit, err}
 	}()
 	outgrown := r.outgrown(tidy, j, rec, intent.Begun)
@@ -218,7 +218,7 @@ func (r *Runner) stopNoted(ctx context.Context, j Job, rec roles.Record) (stoppi
 
 // stop stops the call's container if it exists.
 func (r *Runner) stop(ctx context.Context, j Job) error {
-	if err := r.Engine.Stop(ctx, r.box(j), agent.StopGrace); !errors.Is(err, sandbox.ErrNotFound) {
+	if err := r.Engine.Stop(ctx, r.container(j), agent.StopGrace); !errors.Is(err, sandbox.ErrNotFound) {
 		return err
 	}
 	return nil
@@ -229,7 +229,7 @@ func (r *Runner) flooded(printed int64) bool { return r.Output > 0 && printed > 
 
 // running returns false if the container has ended: a limit that passes afterwards does not count.
 func (r *Runner) running(ctx context.Context, j Job) bool {
-	st, err := r.Engine.Status(ctx, r.box(j))
+	st, err := r.Engine.Status(ctx, r.container(j))
 	if err != nil {
 		return !errors.Is(err, sandbox.ErrNotFound)
 	}
@@ -310,7 +310,7 @@ func worked(was, is *sandbox.Load, between time.Duration) bool {
 
 // load measures the CPU time and the traffic of a call's container. It returns nil if it cannot.
 func (r *Runner) load(ctx context.Context, j Job) *sandbox.Load {
-	own, err := r.Engine.Load(ctx, r.box(j))
+	own, err := r.Engine.Load(ctx, r.container(j))
 	if err != nil {
 		return nil
 	}

@@ -57,7 +57,7 @@ func TestSilentWorkIsNotIdle(t *testing.T) {
 	var looks atomic.Int64
 	enough := make(chan struct{})
 	const times = 12 // far more than needed to call it idle
-	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+	r := newRig(t, func(b sandbox.ContainerConfig) sandbox.Exit {
 		<-enough
 		rolestest.Prints(b, "end")
 		return sandbox.Exit{}
@@ -75,7 +75,7 @@ func TestSilentWorkIsNotIdle(t *testing.T) {
 			show(o), looks.Load(), outcome.Done, times)
 	}
 
-	r = newRig(t, func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} })
+	r = newRig(t, func(sandbox.ContainerConfig) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} })
 	r.runner.Idle = 400 * time.Millisecond
 	if o := r.run(); o.Class != outcome.Idle {
 		t.Errorf("got %s, want %s", show(o), outcome.Idle)
@@ -96,7 +96,7 @@ func (g *pinging) Used() *roles.Used                                            
 func TestPingsAreNotIdle(t *testing.T) {
 	const times = 12
 	enough := make(chan struct{})
-	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+	r := newRig(t, func(b sandbox.ContainerConfig) sandbox.Exit {
 		<-enough
 		rolestest.Prints(b, "end")
 		return sandbox.Exit{}

@@ -17,7 +17,7 @@ import (
 func TestCallIsKeptSafe(t *testing.T) {
 	r := newRig(t, nil)
 	r.runner.Safe = rolestest.Hiding()
-	r.Engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
+	r.Engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.ContainerConfig) sandbox.Exit {
 		rolestest.Prints(b, "do print "+rolestest.Key+"\n"+rolestest.Key+rolestest.Evil+"\nused 7\n")
 		rolestest.Must(t, os.WriteFile(sandboxtest.Host(b, helper.Err), []byte("err "+rolestest.Key[:8]+"\n"+rolestest.Key[8:]+rolestest.Evil), 0o644))
 		r.Engine.Print(b.Name, `{"exit":127,"error":"no `+rolestest.Key+`\u001b[2J\u202e"}`)
@@ -46,7 +46,7 @@ func TestKeepingIsDoneAgain(t *testing.T) {
 	r := newRig(t, rolestest.Says("do print "+rolestest.Key+rolestest.Evil+"\nused 7\nend", 0))
 	r.runner.Safe = rolestest.Hiding()
 	r.begin()
-	_, err := r.Engine.Wait(t.Context(), r.runner.box(r.job))
+	_, err := r.Engine.Wait(t.Context(), r.runner.container(r.job))
 	rolestest.Must(t, err)
 	rolestest.Must(t, roles.CleanOutput(r.runner.Safe, filepath.Dir(r.rec().Stdout()), filepath.Base(r.rec().Stdout())))
 	if got := show(r.run()); got != "done 0, m-1 7" {
@@ -57,7 +57,7 @@ func TestKeepingIsDoneAgain(t *testing.T) {
 
 func TestOutputThatCannotBeKept(t *testing.T) {
 	r := newRig(t, rolestest.Says("end", 0))
-	r.Engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
+	r.Engine.Scripts["role"] = func(b sandbox.ContainerConfig) sandbox.Exit {
 		rolestest.Prints(b, "end")
 		path := sandboxtest.Host(b, helper.Err)
 		rolestest.Must(t, os.Remove(path))

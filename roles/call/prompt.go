@@ -37,10 +37,10 @@ type PromptInput struct {
 	// The Builder's prompt uses these to describe how the system is started. App is nil without
 	// an app section.
 	App      *helper.App
-	Services []boundary.ServiceBox // the system's services; for the Builder
-	Adopted  bool                  // the working directory is a clone of the user's repository
-	AppURL   string                // the system's address; for the Verifier
-	Hosts    []string              // hosts that the role may reach in addition to its model
+	Services []boundary.ServiceContainer // the system's services; for the Builder
+	Adopted  bool                        // the working directory is a clone of the user's repository
+	AppURL   string                      // the system's address; for the Verifier
+	Hosts    []string                    // hosts that the role may reach in addition to its model
 
 	// Why app.prepare failed before a Builder's call; "" if it did not.
 	Unprepared string

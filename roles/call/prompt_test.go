@@ -95,7 +95,7 @@ func TestServicesInPrompts(t *testing.T) {
 	for _, role := range roles.Both() {
 		in := input(t, role, 1, 1)
 		in.App = &helper.App{Command: "serve", Port: 3000, Env: []string{"DATABASE_URL=postgres://app:for-tests@db/app", "MOTTO=two\nlines"}}
-		in.Services = []boundary.ServiceBox{{Service: helper.Service{Name: "db", Port: 5432}, Env: []string{"POSTGRES_PASSWORD=of-the-service"}}, {Service: helper.Service{Name: "cache", Port: 6379}}}
+		in.Services = []boundary.ServiceContainer{{Service: helper.Service{Name: "db", Port: 5432}, Env: []string{"POSTGRES_PASSWORD=of-the-service"}}, {Service: helper.Service{Name: "cache", Port: 6379}}}
 		text := build(t, in)
 		if strings.Contains(text, "of-the-service") {
 			t.Errorf("variable of a service in the prompt of the %s: got of-the-service, want none", role.Name)

@@ -19,9 +19,9 @@ import (
 )
 
 // A container that differs from the intent is never started, and is removed.
-func TestAnotherBoxIsNotStarted(t *testing.T) {
+func TestAnotherContainerIsNotStarted(t *testing.T) {
 	r := newRig(t, rolestest.Says("end", 0))
-	r.runner.Engine = rolestest.Changed{Engine: r.Engine, Change: func(b *sandbox.Box) {
+	r.runner.Engine = rolestest.Changed{Engine: r.Engine, Change: func(b *sandbox.ContainerConfig) {
 		b.Mounts = append(b.Mounts, sandbox.Mount{What: sandbox.Workspace, Source: "/", Target: "/host"})
 	}}
 	_, err := r.runner.Run(t.Context(), r.job)
@@ -49,7 +49,7 @@ func TestAnotherBoxIsNotStarted(t *testing.T) {
 func TestHolderFailsItsProof(t *testing.T) {
 	r := newRig(t, rolestest.Says("end", 0))
 	r.job.Place = boundary.PlaceBuilder
-	r.runner.Engine = rolestest.Changed{Engine: r.Engine, Change: func(b *sandbox.Box) {
+	r.runner.Engine = rolestest.Changed{Engine: r.Engine, Change: func(b *sandbox.ContainerConfig) {
 		if b.Labels[sandbox.LabelKind] == "holder" {
 			b.Limits.Pids = 0
 		}
@@ -87,49 +87,49 @@ func TestFirstLine(t *testing.T) {
 		}
 		return string(data) + "\n"
 	}
-	good := func(b sandbox.Box) helper.Probed { return helper.Probed{Proof: sandboxtest.Answer(b)} }
+	good := func(b sandbox.ContainerConfig) helper.Probed { return helper.Probed{Proof: sandboxtest.Answer(b)} }
 	for _, c := range []struct {
 		name string
-		says func(sandbox.Box) string
+		says func(sandbox.ContainerConfig) string
 		exit sandbox.Exit
 		want string // the outcome, or a part of the error
 	}{
-		{"holds", func(b sandbox.Box) string { return line(good(b)) }, sandbox.Exit{}, "done 0"},
-		{"holds, and lies follow", func(b sandbox.Box) string {
+		{"holds", func(b sandbox.ContainerConfig) string { return line(good(b)) }, sandbox.Exit{}, "done 0"},
+		{"holds, and lies follow", func(b sandbox.ContainerConfig) string {
 			return line(good(b)) + line(helper.Probed{Error: "no"})
 		}, sandbox.Exit{}, "done 0"},
-		{"fails", func(b sandbox.Box) string {
+		{"fails", func(b sandbox.ContainerConfig) string {
 			p := good(b)
 			p.Proof[3] = sandbox.Check{Name: p.Proof[3].Name, Want: "a", Got: "b"}
 			return line(p)
 		}, sandbox.Exit{Code: 125}, ""},
-		{"fails, and lies follow", func(b sandbox.Box) string {
+		{"fails, and lies follow", func(b sandbox.ContainerConfig) string {
 			return line(helper.Probed{Proof: sandbox.Proof{{Name: "x"}}}) + line(good(b))
 		}, sandbox.Exit{}, `x: `},
-		{"fails where it may", func(b sandbox.Box) string {
+		{"fails where it may", func(b sandbox.ContainerConfig) string {
 			p := good(b)
 			p.Proof[3].OK, p.Proof[3].Weak = false, true
 			return line(p)
 		}, sandbox.Exit{}, "done 0"},
-		{"leaves something out", func(b sandbox.Box) string {
+		{"leaves something out", func(b sandbox.ContainerConfig) string {
 			p := good(b)
 			p.Proof = p.Proof[:len(p.Proof)-1]
 			return line(p)
 		}, sandbox.Exit{}, "the probe inside left out 1 checks: "},
-		{"could not look", func(sandbox.Box) string { return line(helper.Probed{Error: "no file"}) }, sandbox.Exit{Code: 125}, "no file"},
-		{"found nothing", func(sandbox.Box) string { return line(helper.Probed{Proof: sandbox.Proof{}}) }, sandbox.Exit{}, "nothing was checked"},
-		{"another program", func(sandbox.Box) string { return "hello\n" }, sandbox.Exit{}, `no probe ran inside; the first output was "hello\n"`},
-		{"last words alone", func(sandbox.Box) string { return `{"exit":0}` + "\n" }, sandbox.Exit{}, "no probe ran inside"},
-		{"half a line", func(b sandbox.Box) string { return strings.TrimSpace(line(good(b))) }, sandbox.Exit{}, "no probe ran inside"},
-		{"nothing", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 127}, "no probe ran inside"},
-		{"out of memory before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 1, OOMKilled: true}, "oom 1 out of memory (limits.memory)"},
-		{"stopped before it has looked", func(sandbox.Box) string { return `{"exit":143,"signal":"SIGTERM","stopped":true}` + "\n" }, sandbox.Exit{Code: 143},
+		{"could not look", func(sandbox.ContainerConfig) string { return line(helper.Probed{Error: "no file"}) }, sandbox.Exit{Code: 125}, "no file"},
+		{"found nothing", func(sandbox.ContainerConfig) string { return line(helper.Probed{Proof: sandbox.Proof{}}) }, sandbox.Exit{}, "nothing was checked"},
+		{"another program", func(sandbox.ContainerConfig) string { return "hello\n" }, sandbox.Exit{}, `no probe ran inside; the first output was "hello\n"`},
+		{"last words alone", func(sandbox.ContainerConfig) string { return `{"exit":0}` + "\n" }, sandbox.Exit{}, "no probe ran inside"},
+		{"half a line", func(b sandbox.ContainerConfig) string { return strings.TrimSpace(line(good(b))) }, sandbox.Exit{}, "no probe ran inside"},
+		{"nothing", func(sandbox.ContainerConfig) string { return "" }, sandbox.Exit{Code: 127}, "no probe ran inside"},
+		{"out of memory before a word", func(sandbox.ContainerConfig) string { return "" }, sandbox.Exit{Code: 1, OOMKilled: true}, "oom 1 out of memory (limits.memory)"},
+		{"stopped before it has looked", func(sandbox.ContainerConfig) string { return `{"exit":143,"signal":"SIGTERM","stopped":true}` + "\n" }, sandbox.Exit{Code: 143},
 			"crashed 143 ended by signal SIGTERM"},
-		{"stopped before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 2}, "failed 2 ended with exit code 2 and no result"},
-		{"killed before a word", func(sandbox.Box) string { return "" }, sandbox.Exit{Code: 137}, "engine 137 its container was killed from outside: the engine or the container was stopped"},
+		{"stopped before a word", func(sandbox.ContainerConfig) string { return "" }, sandbox.Exit{Code: 2}, "failed 2 ended with exit code 2 and no result"},
+		{"killed before a word", func(sandbox.ContainerConfig) string { return "" }, sandbox.Exit{Code: 137}, "engine 137 its container was killed from outside: the engine or the container was stopped"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+			r := newRig(t, func(b sandbox.ContainerConfig) sandbox.Exit {
 				if strings.HasPrefix(c.want, "done") {
 					rolestest.Prints(b, "end")
 				}
@@ -175,7 +175,7 @@ func TestProofOfAnAdoptedCall(t *testing.T) {
 		}
 	}
 	r := newRig(t, rolestest.Says("end", 0))
-	r.Engine.Sync, r.Engine.Opening = true, func(sandbox.Box) string { return "" }
+	r.Engine.Sync, r.Engine.Opening = true, func(sandbox.ContainerConfig) string { return "" }
 	if o := r.run(); o.Class != outcome.Unproven {
 		t.Errorf("call without a first line: got %s, want %s", show(o), outcome.Unproven)
 	}

@@ -23,7 +23,7 @@ import (
 func fills(r *rig, files, bytes int) sandboxtest.Script {
 	var writing sync.WaitGroup
 	r.Cleanup(writing.Wait) // before its files are removed
-	return func(b sandbox.Box) sandbox.Exit {
+	return func(b sandbox.ContainerConfig) sandbox.Exit {
 		writing.Add(1)
 		defer writing.Done()
 		dir := sandboxtest.Host(b, helper.Src)
@@ -79,7 +79,7 @@ func TestGrowthEndsACall(t *testing.T) {
 // A call below its limits continues, however large its workspace is.
 func TestCallWithinItsQuota(t *testing.T) {
 	r := newRig(t, nil)
-	r.Engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
+	r.Engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.ContainerConfig) sandbox.Exit {
 		dir := sandboxtest.Host(b, helper.Src)
 		for i := range 40 {
 			if os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), make([]byte, 1<<20), 0o644) != nil || os.Remove(filepath.Join(dir, fmt.Sprint(i))) != nil {
@@ -139,7 +139,7 @@ func TestDiskFillsUp(t *testing.T) {
 		return
 	}
 	r := newRig(t, nil)
-	r.Engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.Box) sandbox.Exit {
+	r.Engine.Scripts = map[string]sandboxtest.Script{"role": func(b sandbox.ContainerConfig) sandbox.Exit {
 		rolestest.Prints(b, "in "+helper.Src+"\n") // before the disk is full, at which the call is ended
 		f, err := os.Create(filepath.Join(disk, "x"))
 		if err != nil || os.Remove(f.Name()) != nil {

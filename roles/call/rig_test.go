@@ -63,8 +63,8 @@ func newRig(t *testing.T, script sandboxtest.Script) *rig {
 	if script != nil {
 		r.Engine.Scripts = map[string]sandboxtest.Script{"role": script}
 	}
-	boxes := &boundary.Boxes{Engine: r.Engine, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder"}
-	r.runner = &Runner{Boxes: boxes, Project: r.Project, Timeout: time.Hour, Out: r.Out()}
+	containers := &boundary.Containers{Engine: r.Engine, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder"}
+	r.runner = &Runner{Containers: containers, Project: r.Project, Timeout: time.Hour, Out: r.Out()}
 	r.job = Job{
 		Role: roles.Builder, Agent: plain(), Image: "i", Round: 2,
 		Call:   agent.Call{ID: "p1-build-1.1", Phase: 1, Iteration: 1, Step: 1, Attempt: 1, Model: "m", Session: "s"},

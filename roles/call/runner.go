@@ -26,7 +26,7 @@ import (
 
 // Runner runs the calls of one project on one engine.
 type Runner struct {
-	*boundary.Boxes
+	*boundary.Containers
 	Project state.Project
 	Owner   [2]int        // uid and gid of the project's owner
 	Output  int64         // bytes that a call may print before abl stops it
@@ -44,10 +44,10 @@ type Job struct {
 	Call   agent.Call
 	Round  int // for the events of the call
 	Image  string
-	Place  string                // the place whose network the container joins, "" for no network
-	Env    []string              // in addition to the agent's variables, such as the app's address
-	Gate   roles.Gate            // nil without a gateway
-	Trials []boundary.ServiceBox // services that run during the call
+	Place  string                      // the place whose network the container joins, "" for no network
+	Env    []string                    // in addition to the agent's variables, such as the app's address
+	Gate   roles.Gate                  // nil without a gateway
+	Trials []boundary.ServiceContainer // services that run during the call
 	// Name → content, written into the call's read-only directory.
 	Files map[string][]byte
 	Cmds  helper.CmdSpec
@@ -99,16 +99,16 @@ func (r *Runner) prepareNetwork(ctx context.Context, j Job, ends time.Time) erro
 	}
 	const spare = 5 * time.Minute // to begin the call, and to end it
 	until := ends.Add(boundary.StartTime(j.Trials) + spare)
-	return r.HolderEnded(ctx, j.Place, r.Boxes.Trials(ctx, j.Trials, j.Call.ID, until))
+	return r.HolderEnded(ctx, j.Place, r.Containers.Trials(ctx, j.Trials, j.Call.ID, until))
 }
 
 // remove removes the call's container and its services.
 func (r *Runner) remove(ctx context.Context, j Job) error {
-	return errors.Join(r.Engine.Remove(ctx, r.box(j)), r.EndTrials(ctx, j.Trials))
+	return errors.Join(r.Engine.Remove(ctx, r.container(j)), r.EndTrials(ctx, j.Trials))
 }
 
-// box returns the name of a call's container.
-func (r *Runner) box(j Job) string { return r.Name(j.Call.ID) }
+// container returns the name of a call's container.
+func (r *Runner) container(j Job) string { return r.Name(j.Call.ID) }
 
 // startOrAttach attaches to a call that an earlier abl started, or starts it. If the container
 // was started and is gone, startOrAttach leaves it to follow, which reads its output. If the
@@ -123,7 +123,7 @@ func (r *Runner) startOrAttach(ctx context.Context, j Job, rec roles.Record) (ro
 	if err != nil {
 		return intent, err
 	}
-	st, err := r.Engine.Status(ctx, r.box(j))
+	st, err := r.Engine.Status(ctx, r.container(j))
 	missing := errors.Is(err, sandbox.ErrNotFound)
 	switch {
 	case err != nil && !missing:
@@ -136,7 +136,7 @@ func (r *Runner) startOrAttach(ctx context.Context, j Job, rec roles.Record) (ro
 			err = j.Gate.Resume(ctx, j.Call.ID)
 		}
 		if err == nil {
-			err = r.handleProof(ctx, j, rec, r.launcher(j, rec, sandbox.Box{Name: r.box(j)}).ReadProof(ctx, false))
+			err = r.handleProof(ctx, j, rec, r.launcher(j, rec, sandbox.ContainerConfig{Name: r.container(j)}).ReadProof(ctx, false))
 		}
 		return intent, r.HolderEnded(ctx, j.Place, err)
 	case ctx.Err() != nil:
@@ -166,15 +166,15 @@ func (r *Runner) lostIntent(j Job, rec roles.Record) (roles.Intent, error) {
 // intent returns the parameters of a call that begins now.
 func (r *Runner) intent(j Job) roles.Intent {
 	return roles.Intent{
-		Key:     j.Call.ID,
-		Box:     r.box(j),
-		Image:   j.Image,
-		Agent:   j.Agent.Name,
-		Model:   j.Call.Model,
-		Effort:  j.Call.Effort,
-		Session: j.Call.Session,
-		Begun:   time.Now().UTC(),
-		Reports: helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports),
+		Key:       j.Call.ID,
+		Container: r.container(j),
+		Image:     j.Image,
+		Agent:     j.Agent.Name,
+		Model:     j.Call.Model,
+		Effort:    j.Call.Effort,
+		Session:   j.Call.Session,
+		Begun:     time.Now().UTC(),
+		Reports:   helper.ReportsIn(j.Role.Workspace(r.Project), j.Role.Reports),
 	}
 }
 
@@ -184,7 +184,7 @@ func (r *Runner) begin(ctx context.Context, j Job, rec roles.Record) (roles.Inte
 	if err := r.Quota.CheckRoom(); err != nil {
 		return roles.Intent{}, err
 	}
-	intent, box, err := r.prepare(ctx, j, rec)
+	intent, container, err := r.prepare(ctx, j, rec)
 	if err != nil {
 		return intent, err
 	}
@@ -192,7 +192,7 @@ func (r *Runner) begin(ctx context.Context, j Job, rec roles.Record) (roles.Inte
 	var measureErr error
 	measuring.Go(func() { measureErr = r.measureFirst(ctx, j, rec) })
 	defer measuring.Wait()
-	proof := r.launcher(j, rec, box)
+	proof := r.launcher(j, rec, container)
 	created := func() error {
 		failpoint.Here("call.created")
 		measuring.Wait()
@@ -208,14 +208,14 @@ func (r *Runner) begin(ctx context.Context, j Job, rec roles.Record) (roles.Inte
 }
 
 // launcher returns the Launcher of a call's container.
-func (r *Runner) launcher(j Job, rec roles.Record, box sandbox.Box) boundary.Launcher {
+func (r *Runner) launcher(j Job, rec roles.Record, container sandbox.ContainerConfig) boundary.Launcher {
 	return boundary.Launcher{
-		Boxes:   r.Boxes,
-		Project: r.Project,
-		Box:     box,
-		Dir:     rec.Dir,
-		Rule:    boundary.RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0),
-		Secrets: r.Safe,
+		Containers: r.Containers,
+		Project:    r.Project,
+		Config:     container,
+		Dir:        rec.Dir,
+		Rule:       boundary.RoleRule(j.Role, r.Project, r.ID, rec.Dir, r.Port != 0),
+		Secrets:    r.Safe,
 	}
 }
 
@@ -228,7 +228,7 @@ func (r *Runner) handleProof(ctx context.Context, j Job, rec roles.Record, err e
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	st, serr := r.Engine.Status(ctx, r.box(j))
+	st, serr := r.Engine.Status(ctx, r.container(j))
 	switch unproven := errors.Is(err, sandbox.ErrUnproven); {
 	case !unproven && serr == nil && st.State == sandbox.Created:
 		return errors.Join(err, rec.Unmark())
@@ -239,7 +239,7 @@ func (r *Runner) handleProof(ctx context.Context, j Job, rec roles.Record, err e
 	case serr != nil && !errors.Is(serr, sandbox.ErrNotFound):
 		return serr // the next run checks again
 	case serr != nil || st.State == sandbox.Created:
-		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.box(j)), rec.Unmark())
+		return errors.Join(fmt.Errorf("call %s: %w", j.Call.ID, err), r.Engine.Remove(ctx, r.container(j)), rec.Unmark())
 	}
 	reason := strings.TrimPrefix(err.Error(), sandbox.ErrUnproven.Error()+": ")
 	why := roles.Stopped{Class: outcome.Unproven, Reason: reason}
@@ -249,41 +249,41 @@ func (r *Runner) handleProof(ctx context.Context, j Job, rec roles.Record, err e
 	if err := rec.Stop(why); err != nil {
 		return err
 	}
-	return r.Engine.Stop(ctx, r.box(j), 0)
+	return r.Engine.Stop(ctx, r.container(j), 0)
 }
 
 // prepare writes the call's files and its intent, opens its gateway, and describes its container.
-func (r *Runner) prepare(ctx context.Context, j Job, rec roles.Record) (intent roles.Intent, box sandbox.Box, err error) {
+func (r *Runner) prepare(ctx context.Context, j Job, rec roles.Record) (intent roles.Intent, container sandbox.ContainerConfig, err error) {
 	if err := rec.Unmark(); err != nil {
-		return intent, box, err
+		return intent, container, err
 	}
-	if err := r.Engine.Remove(ctx, r.box(j)); err != nil {
-		return intent, box, err
+	if err := r.Engine.Remove(ctx, r.container(j)); err != nil {
+		return intent, container, err
 	}
 	cmd, err := j.Agent.Command(j.Call)
 	if err != nil {
-		return intent, box, err
+		return intent, container, err
 	}
 	deadline := time.Now().Add(r.Timeout + time.Minute)
 	if err := r.prepareFiles(j, rec, cmd, deadline); err != nil {
-		return intent, box, fmt.Errorf("cannot prepare call %s: %w", j.Call.ID, err)
+		return intent, container, fmt.Errorf("cannot prepare call %s: %w", j.Call.ID, err)
 	}
 	if err := r.pointLast(j, rec); err != nil {
-		return intent, box, fmt.Errorf("cannot link to the log of call %s: %w", j.Call.ID, err)
+		return intent, container, fmt.Errorf("cannot link to the log of call %s: %w", j.Call.ID, err)
 	}
 	intent = r.intent(j)
 	if err := rec.SaveIntent(intent); err != nil {
-		return intent, box, err
+		return intent, container, err
 	}
 	failpoint.Here("call.intent")
 	if j.Gate != nil {
 		env, err := j.Gate.Open(ctx, j.Call.ID, j.Call.Model, deadline)
 		if err != nil {
-			return intent, box, fmt.Errorf("cannot start the %s's gateway: %w", j.Role.Name, err)
+			return intent, container, fmt.Errorf("cannot start the %s's gateway: %w", j.Role.Name, err)
 		}
 		j.Env = append(j.Env[:len(j.Env):len(j.Env)], env...)
 	}
-	return intent, r.boxFor(j, rec, cmd, deadline), nil
+	return intent, r.containerFor(j, rec, cmd, deadline), nil
 }
 
 func (r *Runner) emit(j Job, e state.Event) {

@@ -20,7 +20,7 @@ import (
 )
 
 func TestRun(t *testing.T) {
-	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+	r := newRig(t, func(b sandbox.ContainerConfig) sandbox.Exit {
 		if prompt, err := os.ReadFile(sandboxtest.Host(b, helper.Prompt)); err != nil || !strings.Contains(string(prompt), "\n\ndo it\n[abl call ") {
 			return sandbox.Exit{Code: 9}
 		}
@@ -61,7 +61,7 @@ func TestRun(t *testing.T) {
 // A call begins without the stale files of its workspace and writes the project map. A shell
 // changes neither.
 func TestStaleFilesAndMap(t *testing.T) {
-	r := newRig(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
+	r := newRig(t, func(sandbox.ContainerConfig) sandbox.Exit { return sandbox.Exit{} })
 	stale, projectMap := filepath.Join(r.job.Role.Workspace(r.runner.Project), "failed_specs.md"), r.runner.Project.Map()
 	r.job.Stale = []string{"failed_specs.md"}
 	r.job.Prompt = func() (string, string, error) { return "do it", "1 file\n", nil }
@@ -86,13 +86,13 @@ func TestStaleFilesAndMap(t *testing.T) {
 
 // A shell must match the rule of its role. Here its workspace is mounted in another way.
 func TestShellKeepsTheRule(t *testing.T) {
-	r := newRig(t, func(sandbox.Box) sandbox.Exit { return sandbox.Exit{} })
+	r := newRig(t, func(sandbox.ContainerConfig) sandbox.Exit { return sandbox.Exit{} })
 	r.job.Role.Sealed = true
 	name, err := r.runner.Shell(t.Context(), r.job)
 	if !errors.Is(err, sandbox.ErrUnproven) {
 		t.Errorf("got container %q, error %v, want %v", name, err, sandbox.ErrUnproven)
 	}
-	if _, there := r.Engine.Box(boundary.BoxName(r.runner.ID, r.job.Call.ID)); there {
+	if _, there := r.Engine.Config(boundary.ContainerName(r.runner.ID, r.job.Call.ID)); there {
 		t.Error("container of the shell: got one, want none")
 	}
 }
@@ -100,7 +100,7 @@ func TestShellKeepsTheRule(t *testing.T) {
 func TestEnds(t *testing.T) {
 	words := func(end string, exit sandbox.Exit) func(*rig) sandboxtest.Script {
 		return func(r *rig) sandboxtest.Script {
-			return func(b sandbox.Box) sandbox.Exit {
+			return func(b sandbox.ContainerConfig) sandbox.Exit {
 				r.Engine.Print(b.Name, "noise\n"+end+"\n")
 				return exit
 			}
@@ -108,7 +108,7 @@ func TestEnds(t *testing.T) {
 	}
 	output := func(text string, exit sandbox.Exit) func(*rig) sandboxtest.Script {
 		return func(*rig) sandboxtest.Script {
-			return func(b sandbox.Box) sandbox.Exit { rolestest.Prints(b, text); return exit }
+			return func(b sandbox.ContainerConfig) sandbox.Exit { rolestest.Prints(b, text); return exit }
 		}
 	}
 	for _, c := range []struct {
@@ -128,7 +128,7 @@ func TestEnds(t *testing.T) {
 			"the engine could not stop the container (no exit event), so abl killed its processes"},
 		{"no program", words(`{"exit":127,"error":"no such file"}`, sandbox.Exit{Code: 127}), "failed 127 could not be started: no such file"},
 		{"removed", func(r *rig) sandboxtest.Script {
-			return func(b sandbox.Box) sandbox.Exit {
+			return func(b sandbox.ContainerConfig) sandbox.Exit {
 				rolestest.Prints(b, "used 4\nend\n")
 				r.Engine.Remove(r.Context(), b.Name)
 				return sandbox.Exit{}
@@ -136,7 +136,7 @@ func TestEnds(t *testing.T) {
 		}, "lost -1 something other than abl removed its container, m-1 4"},
 		{"flood", func(r *rig) sandboxtest.Script {
 			r.runner.Output = 10
-			return func(b sandbox.Box) sandbox.Exit {
+			return func(b sandbox.ContainerConfig) sandbox.Exit {
 				rolestest.Prints(b, "used 4\nend\n")
 				<-r.Context().Done()
 				return sandbox.Exit{}
@@ -148,7 +148,7 @@ func TestEnds(t *testing.T) {
 		}, "flood 0 stopped: it printed more than 10 bytes (limits.output), m-1 4"},
 		{"idle", func(r *rig) sandboxtest.Script {
 			r.runner.Idle = time.Nanosecond
-			return func(b sandbox.Box) sandbox.Exit {
+			return func(b sandbox.ContainerConfig) sandbox.Exit {
 				rolestest.Prints(b, "used 4\n")
 				<-r.Context().Done()
 				return sandbox.Exit{}
@@ -156,7 +156,7 @@ func TestEnds(t *testing.T) {
 		}, "idle 143 stopped: it printed nothing and was almost idle for 1ns (loop.idle_timeout), m-1 4"},
 		{"late", func(r *rig) sandboxtest.Script {
 			r.runner.Timeout = time.Nanosecond
-			return func(sandbox.Box) sandbox.Exit { <-r.Context().Done(); return sandbox.Exit{} }
+			return func(sandbox.ContainerConfig) sandbox.Exit { <-r.Context().Done(); return sandbox.Exit{} }
 		}, "timeout 143 stopped after 1ns (loop.call_timeout)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestEnds(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+	r := newRig(t, func(b sandbox.ContainerConfig) sandbox.Exit {
 		rolestest.Prints(b, "used 3\n")
 		cancel()
 		<-t.Context().Done()
@@ -201,13 +201,13 @@ func TestCancelledBeforeItBegins(t *testing.T) {
 
 func TestAdoption(t *testing.T) {
 	printed := make(chan bool, 1)
-	block := func(b sandbox.Box) sandbox.Exit {
+	block := func(b sandbox.ContainerConfig) sandbox.Exit {
 		rolestest.Prints(b, "do a\nused 5\nend\n")
 		printed <- true
 		<-t.Context().Done()
 		return sandbox.Exit{}
 	}
-	box := "abl-id-p1-build-1.1"
+	container := "abl-id-p1-build-1.1"
 	for _, c := range []struct {
 		name    string
 		before  func(*rig) // actions of an earlier abl and others
@@ -219,14 +219,14 @@ func TestAdoption(t *testing.T) {
 			r.Engine.Scripts["role"] = block
 			r.begin()
 			<-printed
-			go r.Engine.Finish(box, sandbox.Exit{})
+			go r.Engine.Finish(container, sandbox.Exit{})
 		}, "done 0, m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"running, and killed before it stopped it", func(r *rig) {
 			r.Engine.Scripts["role"] = block
 			r.begin()
 			<-printed
 			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Flood}))
-			unstopped := time.AfterFunc(10*time.Second, func() { r.Engine.Finish(box, sandbox.Exit{Code: 99}) })
+			unstopped := time.AfterFunc(10*time.Second, func() { r.Engine.Finish(container, sandbox.Exit{Code: 99}) })
 			r.Cleanup(func() { unstopped.Stop() })
 		}, "flood 143 stopped: it printed more than 0 bytes (limits.output), m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"ended, and long ago", func(r *rig) {
@@ -258,18 +258,18 @@ func TestAdoption(t *testing.T) {
 			if _, err := r.runner.Run(r.Context(), r.job); err == nil || !strings.Contains(err.Error(), "cannot start the builder: no network") {
 				r.Fatal(err)
 			}
-			rolestest.Must(r.T, r.Engine.Remove(r.Context(), box))
+			rolestest.Must(r.T, r.Engine.Remove(r.Context(), container))
 		}, "done 0, m-1 5", "call_start call_start action:a call_end usage", 2},
 		{"gone", func(r *rig) {
 			r.Engine.Sync = true
 			r.begin()
-			rolestest.Must(r.T, r.Engine.Remove(r.Context(), box))
+			rolestest.Must(r.T, r.Engine.Remove(r.Context(), container))
 		}, "lost -1 something other than abl removed its container, m-1 5", "call_start action:a call_end usage", 1},
 		{"gone on request", func(r *rig) {
 			r.Engine.Sync = true
 			r.begin()
 			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Interrupted}))
-			rolestest.Must(r.T, r.Engine.Remove(r.Context(), box))
+			rolestest.Must(r.T, r.Engine.Remove(r.Context(), container))
 		}, "interrupted -1 stopped on request, m-1 5", "call_start action:a call_end usage", 1},
 		{"stopped at its time limit, without a signal", func(r *rig) {
 			r.Engine.Scripts["role"] = block
@@ -277,7 +277,7 @@ func TestAdoption(t *testing.T) {
 			<-printed
 			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Timeout}))
 			rolestest.Must(r.T, r.rec().Stop(roles.Stopped{Class: outcome.Interrupted})) // the first reason stays
-			rolestest.Must(r.T, r.Engine.Stop(r.Context(), box, 0))
+			rolestest.Must(r.T, r.Engine.Stop(r.Context(), container, 0))
 		}, "timeout 143 stopped after 1h0m0s (loop.call_timeout), m-1 5", "call_start call_resume action:a call_end usage", 1},
 		{"stop was requested, and it ended properly", func(r *rig) {
 			r.Engine.Sync = true
@@ -322,7 +322,7 @@ func TestEngineAway(t *testing.T) {
 	}
 }
 
-func TestBoxIsAsPromised(t *testing.T) {
+func TestContainerIsAsPromised(t *testing.T) {
 	r := newRig(t, nil)
 	r.job.Env, r.job.Place = []string{"KEY=secret"}, boundary.PlaceBuilder
 	r.runner.Limits = sandbox.Limits{Memory: 1, Pids: 2}
@@ -337,7 +337,7 @@ func TestBoxIsAsPromised(t *testing.T) {
 		t.Errorf("mounts: got\n%s, want\n%s", got, want)
 	}
 	if b.User != "1000:1000" || b.Reach.Join != "abl-id-holder-builder" || b.Limits.Pids != 2 || b.Labels[sandbox.LabelCall] != "p1-build-1.1" || b.Labels[sandbox.LabelKind] != "role" {
-		t.Errorf("box: got %+v, want user 1000:1000, 2 pids, and the network and labels of the call", b)
+		t.Errorf("container: got %+v, want user 1000:1000, 2 pids, and the network and labels of the call", b)
 	}
 	for name, want := range map[string]string{"prompt.md": "\ndo it\n", "run.json": `"stdin":"/abl/in/prompt.md"`, "more": "x"} {
 		if got, err := os.ReadFile(filepath.Join(r.rec().In(), name)); err != nil || !strings.Contains(string(got), want) {

@@ -17,17 +17,17 @@ import (
 // newTrialRig returns a Builder with a service.
 func newTrialRig(t *testing.T, says string) *rig {
 	t.Helper()
-	r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+	r := newRig(t, func(b sandbox.ContainerConfig) sandbox.Exit {
 		rolestest.Prints(b, "end")
 		return sandbox.Exit{}
 	})
-	r.Engine.Scripts["abl-id-await"] = func(b sandbox.Box) sandbox.Exit {
+	r.Engine.Scripts["abl-id-await"] = func(b sandbox.ContainerConfig) sandbox.Exit {
 		r.Engine.Print(trial, "no space\x1b[31m left\n")
 		r.Engine.Print(b.Name, says+"\n")
 		return sandbox.Exit{}
 	}
 	r.runner.Trial, r.job.Place = true, boundary.PlaceBuilder
-	r.job.Trials = []boundary.ServiceBox{{
+	r.job.Trials = []boundary.ServiceContainer{{
 		Service: helper.Service{Name: "db", Port: 5432, TimeoutMS: 1000}, Image: "db-image",
 		Files: map[string][]byte{"/init/seed.sql": []byte("one"), "/etc/db.conf": []byte("two")},
 	}}
@@ -72,26 +72,26 @@ func TestTrials(t *testing.T) {
 // A Builder and its services reach only each other.
 func TestTrialsReach(t *testing.T) {
 	r := newTrialRig(t, `{"event":"ready"}`)
-	var service, call, await sandbox.Box
-	r.Engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
-		service, _ = r.Engine.Box(trial)
+	var service, call, await sandbox.ContainerConfig
+	r.Engine.Scripts["role"] = func(b sandbox.ContainerConfig) sandbox.Exit {
+		service, _ = r.Engine.Config(trial)
 		call = b
 		rolestest.Prints(b, "end")
 		return sandbox.Exit{}
 	}
 	says := r.Engine.Scripts["abl-id-await"]
-	r.Engine.Scripts["abl-id-await"] = func(b sandbox.Box) sandbox.Exit { await = b; return says(b) }
+	r.Engine.Scripts["abl-id-await"] = func(b sandbox.ContainerConfig) sandbox.Exit { await = b; return says(b) }
 	r.run()
 	for _, c := range []struct {
-		box           sandbox.Box
+		container     sandbox.ContainerConfig
 		reach, holder string
 	}{
 		{service, "abl-id-net-trial as db", "abl-id-holder-trial-db"},
 		{call, "abl-id-net-trial", "abl-id-holder-builder"},
 		{await, "abl-id-net-trial", "abl-id-holder-builder"},
 	} {
-		if got := rolestest.ShowReach(sandbox.Reach{Endpoints: c.box.Reach.Through}); got != c.reach || c.box.Reach.Join != c.holder {
-			t.Errorf("%s: got %s by %s, want %s by %s", c.box.Name, got, c.box.Reach.Join, c.reach, c.holder)
+		if got := rolestest.ShowReach(sandbox.Reach{Endpoints: c.container.Reach.Through}); got != c.reach || c.container.Reach.Join != c.holder {
+			t.Errorf("%s: got %s by %s, want %s by %s", c.container.Name, got, c.container.Reach.Join, c.reach, c.holder)
 		}
 	}
 	r.runner.Gated = map[string]bool{boundary.PlaceBuilder: true}
@@ -101,7 +101,7 @@ func TestTrialsReach(t *testing.T) {
 		}
 	}
 	if !service.Loose || !service.Below || service.Labels[sandbox.LabelCall] != r.job.Call.ID || service.Limits != rolestest.Limits {
-		t.Errorf("box of the service: got %+v, want a loose one with the label and the limits of the call", service)
+		t.Errorf("container of the service: got %+v, want a loose one with the label and the limits of the call", service)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestTrialsReach(t *testing.T) {
 func TestResumedCallKeepsItsTrials(t *testing.T) {
 	r := newTrialRig(t, `{"event":"ready"}`)
 	goes := make(chan bool)
-	r.Engine.Scripts["role"] = func(b sandbox.Box) sandbox.Exit {
+	r.Engine.Scripts["role"] = func(b sandbox.ContainerConfig) sandbox.Exit {
 		<-goes
 		rolestest.Prints(b, "end")
 		return sandbox.Exit{}

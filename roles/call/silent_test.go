@@ -40,7 +40,7 @@ func TestRequestsOfASilentAgent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := &asking{printed: make(chan struct{}), enough: make(chan struct{})}
-			r := newRig(t, func(b sandbox.Box) sandbox.Exit {
+			r := newRig(t, func(b sandbox.ContainerConfig) sandbox.Exit {
 				rolestest.Prints(b, c.output)
 				close(g.printed)
 				<-g.enough

@@ -51,7 +51,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 	if a.Budget == nil {
 		a.Budget = func(string) (gateway.Budget, error) { return gateway.Budget{}, nil }
 	}
-	g := &Gate{Boxes: e.Boxes, Access: a, Project: e.Project, Sidecar: image, heard: &e.heard}
+	g := &Gate{Containers: e.Containers, Access: a, Project: e.Project, Sidecar: image, heard: &e.heard}
 	certs, err := e.trusted().Bundle()
 	if err != nil {
 		err = fmt.Errorf("the gateway cannot verify certificates: %w", err)
@@ -94,7 +94,7 @@ func (e *Environment) Gate(ctx context.Context, a Access) (*Gate, error) {
 			return nil, err
 		}
 	}
-	e.Boxes.Gated[a.Place] = true
+	e.Containers.Gated[a.Place] = true
 	return g, nil
 }
 
@@ -115,7 +115,7 @@ func pricesOf(vars agent.Provider, all map[string]*usage.Price) map[string]*usag
 func (e *Environment) allow(ctx context.Context, g *Gate, certs []byte) (err error) {
 	g.Hosts, g.Setup.Private = allowedHosts(e.Conf.Network.Allow)
 	g.Setup.Connect = g.Hosts
-	if g.Setup.Inside, err = e.Boxes.HostAddrs(ctx); err != nil {
+	if g.Setup.Inside, err = e.Containers.HostAddrs(ctx); err != nil {
 		return err
 	}
 	if e.trusted().Own() {

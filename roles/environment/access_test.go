@@ -66,8 +66,8 @@ func TestEnv(t *testing.T) {
 func TestAllowKeepsFromTheEnginesMachine(t *testing.T) {
 	conf := config.Default()
 	conf.Network.Allow = []config.Reachable{"npm"}
-	boxes := &boundary.Boxes{Engine: &sandboxtest.Engine{}, ID: "id", UID: 1000, GID: 1000, Helper: "helper"}
-	e, g := &Environment{Options: Options{Conf: &config.Loaded{Config: conf}}, Boxes: boxes}, &Gate{}
+	containers := &boundary.Containers{Engine: &sandboxtest.Engine{}, ID: "id", UID: 1000, GID: 1000, Helper: "helper"}
+	e, g := &Environment{Options: Options{Conf: &config.Loaded{Config: conf}}, Containers: containers}, &Gate{}
 	if err := e.allow(t.Context(), g, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func StartTime(conf *config.Loaded) time.Duration {
 }
 
 // Services returns the services of the settings by name, without their built images and files.
-func Services(conf *config.Loaded) (all []boundary.ServiceBox) {
+func Services(conf *config.Loaded) (all []boundary.ServiceContainer) {
 	if conf.App == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func Services(conf *config.Loaded) (all []boundary.ServiceBox) {
 		set := conf.App.Services[name]
 		wait := time.Duration(set.Ready.Timeout).Milliseconds()
 		svc := helper.Service{Name: name, Port: set.Ready.Port, Path: set.Ready.Path, TimeoutMS: wait}
-		all = append(all, boundary.ServiceBox{Service: svc, Image: set.Image, Env: variables(set.Env)})
+		all = append(all, boundary.ServiceContainer{Service: svc, Image: set.Image, Env: variables(set.Env)})
 	}
 	return all
 }
@@ -106,13 +106,13 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 		}
 	}
 	system := &app.App{
-		Boxes:   e.Boxes,
-		Project: e.Project,
-		Image:   image,
-		Copy:    e.copyMode(),
-		Out:     out,
-		Silence: 30 * time.Second,
-		Life:    time.Duration(e.Conf.Loop.CallTimeout) + StartTime(e.Conf) + 5*time.Minute,
+		Containers: e.Containers,
+		Project:    e.Project,
+		Image:      image,
+		Copy:       e.copyMode(),
+		Out:        out,
+		Silence:    30 * time.Second,
+		Life:       time.Duration(e.Conf.Loop.CallTimeout) + StartTime(e.Conf) + 5*time.Minute,
 		Spec: helper.BrokerSpec{
 			Port:     helper.BrokerPort,
 			Dir:      path.Join(helper.Src, e.Conf.Source.Dir),
@@ -134,7 +134,7 @@ func (e *Environment) App(ctx context.Context, builder string, out state.Sink) (
 }
 
 // Have builds or pulls a service's image unless the engine has it, and reads the service's files.
-func (e *Environment) Have(ctx context.Context, svc *boundary.ServiceBox) (err error) {
+func (e *Environment) Have(ctx context.Context, svc *boundary.ServiceContainer) (err error) {
 	if svc.Files, err = e.Conf.Seeds(e.Root, svc.Name); err != nil {
 		return err
 	}

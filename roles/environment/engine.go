@@ -89,15 +89,15 @@ var ErrElsewhere = errors.New("the engine does not see the project's files where
 // random name and asks the engine for a container that mounts the file, which fails if the engine
 // does not find it. The check is for abl in a container that has the engine's socket, and for a
 // remote engine that shares the files.
-func sees(ctx context.Context, boxes *boundary.Boxes, dir string) error {
+func sees(ctx context.Context, containers *boundary.Containers, dir string) error {
 	name := filepath.Join(dir, "nonce.tmp-"+rand.Text())
 	if err := hostfs.Put(name, nil, 0o644); err != nil {
 		return fmt.Errorf("cannot check whether the engine sees the project: %w", err)
 	}
 	defer os.Remove(name)
-	box := boxes.Tool("sees", boxes.Labels("helper", "", "", time.Now().Add(time.Minute)), "none")
-	box.Mounts = []sandbox.Mount{{What: sandbox.CallIn, Source: name, Target: helper.In, ReadOnly: true}}
-	c := sandbox.Container{Engine: boxes.Engine, Box: box}
+	container := containers.Tool("sees", containers.Labels("helper", "", "", time.Now().Add(time.Minute)), "none")
+	container.Mounts = []sandbox.Mount{{What: sandbox.CallIn, Source: name, Target: helper.In, ReadOnly: true}}
+	c := sandbox.Container{Engine: containers.Engine, ContainerConfig: container}
 	if err := c.Remove(ctx); err != nil {
 		return err
 	}

@@ -13,24 +13,24 @@ import (
 // looking is an engine that can see the files of this machine, or cannot.
 type looking struct {
 	sandbox.Engine
-	blind bool
-	err   error
-	boxes map[string]bool
+	blind      bool
+	err        error
+	containers map[string]bool
 }
 
-func (e *looking) Create(_ context.Context, b sandbox.Box) (string, error) {
+func (e *looking) Create(_ context.Context, b sandbox.ContainerConfig) (string, error) {
 	if e.err != nil {
 		return "", e.err
 	}
 	if _, err := os.Stat(b.Mounts[0].Source); err != nil || e.blind {
 		return "", errors.New("bind source path does not exist")
 	}
-	e.boxes[b.Name] = true
+	e.containers[b.Name] = true
 	return "id", nil
 }
 
 func (e *looking) Remove(_ context.Context, name string) error {
-	delete(e.boxes, name)
+	delete(e.containers, name)
 	return nil
 }
 
@@ -46,14 +46,14 @@ func TestSeesFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			c.engine.boxes = map[string]bool{}
-			err := sees(t.Context(), &boundary.Boxes{Engine: &c.engine}, dir)
+			c.engine.containers = map[string]bool{}
+			err := sees(t.Context(), &boundary.Containers{Engine: &c.engine}, dir)
 			if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) || errors.Is(err, ErrElsewhere) != (c.want == ErrElsewhere) {
 				t.Error(err)
 			}
 			left, rerr := os.ReadDir(dir)
-			if rerr != nil || len(left) > 0 || len(c.engine.boxes) > 0 {
-				t.Errorf("got files %v, %v, containers %v, want no file and no container", left, rerr, c.engine.boxes)
+			if rerr != nil || len(left) > 0 || len(c.engine.containers) > 0 {
+				t.Errorf("got files %v, %v, containers %v, want no file and no container", left, rerr, c.engine.containers)
 			}
 		})
 	}

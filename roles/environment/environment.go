@@ -58,12 +58,12 @@ type Options struct {
 // Environment is an open environment.
 type Environment struct {
 	Options
-	Engine   Engine
-	Info     sandbox.Info
-	Images   *images.Maker
-	Boxes    *boundary.Boxes
-	UID, GID int  // user of the containers
-	Chown    bool // the workspaces must change their owner to that user
+	Engine     Engine
+	Info       sandbox.Info
+	Images     *images.Maker
+	Containers *boundary.Containers
+	UID, GID   int  // user of the containers
+	Chown      bool // the workspaces must change their owner to that user
 
 	forwards map[string]*forwarder // to model servers and proxies on this machine's loopback, by target
 	heard    atomic.Bool           // a provider has responded to a call
@@ -126,7 +126,7 @@ func (e *Environment) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.Boxes = &boundary.Boxes{
+	e.Containers = &boundary.Containers{
 		Engine: e.Engine,
 		ID:     e.ID,
 		State:  pathLabel(e.State),
@@ -146,10 +146,10 @@ func (e *Environment) setUp(ctx context.Context) error {
 		Safe:   e.Safe,
 	}
 	l := e.Conf.Limits
-	e.Boxes.Spaces = roles.Spaces{Tmp: int64(l.Tmp), Home: int64(l.Home), Shm: int64(l.Shm), Prepare: int64(l.Prepare)}
-	e.Boxes.Disk, e.Boxes.Output = e.quota(e.Project), int64(e.Conf.Limits.Output)
+	e.Containers.Spaces = roles.Spaces{Tmp: int64(l.Tmp), Home: int64(l.Home), Shm: int64(l.Shm), Prepare: int64(l.Prepare)}
+	e.Containers.Disk, e.Containers.Output = e.quota(e.Project), int64(e.Conf.Limits.Output)
 	if app := e.Conf.App; app != nil {
-		e.Boxes.Port, e.Boxes.Services = AppPort(e.Conf), len(app.Services) > 0
+		e.Containers.Port, e.Containers.Services = AppPort(e.Conf), len(app.Services) > 0
 	}
 	if e.Ready == nil {
 		return nil
@@ -166,7 +166,7 @@ func (e *Environment) seesFiles(ctx context.Context) error {
 	if e.Info.Local && !e.Info.Contained {
 		return nil
 	}
-	return sees(ctx, e.Boxes, dir)
+	return sees(ctx, e.Containers, dir)
 }
 
 // sweepLeft removes what an earlier run left, except a call that still runs.
@@ -207,8 +207,8 @@ func (e *Environment) labels() map[string]string {
 // sweep removes everything of the project from the engine, except the live call and the holders
 // that it needs.
 func (e *Environment) sweep(ctx context.Context, live string) error {
-	_, err := e.Engine.Sweep(ctx, e.labels(), func(box sandbox.Status) bool {
-		return live != "" && (box.Labels[sandbox.LabelCall] == live || box.Labels[sandbox.LabelKind] == "holder")
+	_, err := e.Engine.Sweep(ctx, e.labels(), func(container sandbox.Status) bool {
+		return live != "" && (container.Labels[sandbox.LabelCall] == live || container.Labels[sandbox.LabelKind] == "holder")
 	})
 	return err
 }
@@ -221,13 +221,13 @@ func (e *Environment) Live(ctx context.Context) (string, error) {
 			return "", nil
 		}
 	}
-	boxes, err := e.Engine.List(ctx, e.labels())
+	containers, err := e.Engine.List(ctx, e.labels())
 	if err != nil {
 		return "", err
 	}
-	for _, box := range boxes {
-		key := box.Labels[sandbox.LabelCall]
-		if box.Labels[sandbox.LabelKind] != "role" || only != "" && key != only {
+	for _, container := range containers {
+		key := container.Labels[sandbox.LabelCall]
+		if container.Labels[sandbox.LabelKind] != "role" || only != "" && key != only {
 			continue
 		}
 		_, ended, err := (roles.Record{Dir: e.Project.Call(key)}).Outcome()
@@ -313,14 +313,14 @@ func (e *Environment) quota(p state.Project) roles.DiskQuota {
 // environment.
 func (e *Environment) Runner(p state.Project, out state.Sink) *call.Runner {
 	return &call.Runner{
-		Boxes:   e.Boxes,
-		Project: p,
-		Owner:   ownerOf(p.Root),
-		Out:     out,
-		Output:  int64(e.Conf.Limits.Output),
-		Timeout: time.Duration(e.Conf.Loop.CallTimeout),
-		Idle:    time.Duration(e.Conf.Loop.IdleTimeout),
-		Quota:   e.quota(p),
+		Containers: e.Containers,
+		Project:    p,
+		Owner:      ownerOf(p.Root),
+		Out:        out,
+		Output:     int64(e.Conf.Limits.Output),
+		Timeout:    time.Duration(e.Conf.Loop.CallTimeout),
+		Idle:       time.Duration(e.Conf.Loop.IdleTimeout),
+		Quota:      e.quota(p),
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 
 // Gate opens the gateways of one role's calls.
 type Gate struct {
-	*boundary.Boxes
+	*boundary.Containers
 	Access
 	Project state.Project
 	Sidecar string            // image of the gateway
@@ -70,12 +70,12 @@ func (g *Gate) Open(ctx context.Context, key, model string, deadline time.Time) 
 	if err := g.EnsureEgress(ctx); err != nil {
 		return nil, err
 	}
-	box := g.sidecar(key, deadline)
-	if err := box.Open(ctx, setup); err != nil {
+	container := g.sidecar(key, deadline)
+	if err := container.Open(ctx, setup); err != nil {
 		return nil, err
 	}
-	g.watch(ctx, box)
-	g.renew(ctx, box)
+	g.watch(ctx, container)
+	g.renew(ctx, container)
 	at := fmt.Sprintf("%s:%d", helper.GatewayAlias, helper.GatewayPort)
 	if vars.API != "" {
 		env = append(env, vars.Variables(fmt.Sprintf("http://%s/%s/%s", at, key, vars.API), token)...)
@@ -93,8 +93,8 @@ func (g *Gate) Resume(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	box := g.sidecar(key, time.Time{})
-	if err := box.Bound(ctx, budget); err != nil {
+	container := g.sidecar(key, time.Time{})
+	if err := container.Bound(ctx, budget); err != nil {
 		return fmt.Errorf("cannot send the budget to the gateway of call %s: %w", key, err)
 	}
 	if g.Key != nil {
@@ -102,35 +102,35 @@ func (g *Gate) Resume(ctx context.Context, key string) error {
 		if err != nil {
 			return err
 		}
-		if err := box.Renew(ctx, fresh); err != nil {
+		if err := container.Renew(ctx, fresh); err != nil {
 			return fmt.Errorf("cannot send the key to the gateway of call %s: %w", key, err)
 		}
 	}
-	g.watch(ctx, box)
-	g.renew(ctx, box)
+	g.watch(ctx, container)
+	g.renew(ctx, container)
 	return nil
 }
 
 // renew renews the key of a call until Close.
-func (g *Gate) renew(ctx context.Context, box sidecar) {
+func (g *Gate) renew(ctx context.Context, container sidecar) {
 	if g.Key == nil || g.unrenew != nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan error, 1)
-	go func() { done <- g.Key.renew(ctx, box) }()
+	go func() { done <- g.Key.renew(ctx, container) }()
 	g.unrenew = func() error { cancel(); return <-done }
 }
 
 // watch reads a gateway's log until Close.
-func (g *Gate) watch(ctx context.Context, box sidecar) {
+func (g *Gate) watch(ctx context.Context, container sidecar) {
 	if g.unwatch != nil {
 		return
 	}
 	g.used.Store(nil)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
-	go func() { defer close(done); box.Watch(ctx, g.sees) }()
+	go func() { defer close(done); container.Watch(ctx, g.sees) }()
 	g.unwatch = func() { cancel(); <-done }
 }
 

@@ -114,11 +114,11 @@ func (k *keyCommand) lastLine(text string) string {
 
 // renew sends new keys to the gateway of a call until ctx ends. It returns the last failure unless
 // a later renewal succeeded.
-func (k *keyCommand) renew(ctx context.Context, box sidecar) (failure error) {
+func (k *keyCommand) renew(ctx context.Context, container sidecar) (failure error) {
 	for pause := k.every; proc.Pause(ctx, pause) == nil; {
 		key, err := k.run(ctx)
 		if err == nil {
-			err = box.Renew(ctx, key)
+			err = container.Renew(ctx, key)
 		}
 		pause = k.every
 		if err != nil {

@@ -149,7 +149,7 @@ func (s Agents) complete(name string, p agent.Provider) (agent.Provider, error) 
 				region)}
 		}
 		p.Upstream = strings.ReplaceAll(p.Upstream, "{region}", region)
-		p.Box += " " + p.RegionVar + "=" + region
+		p.ContainerVars += " " + p.RegionVar + "=" + region
 	}
 	return p, nil
 }

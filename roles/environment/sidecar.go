@@ -56,7 +56,7 @@ func (s sidecar) Open(ctx context.Context, setup gateway.Setup) error {
 	if err := s.forget(ctx); err != nil {
 		return err
 	}
-	c := sandbox.Container{Engine: s.Engine, Box: s.box()}
+	c := sandbox.Container{Engine: s.Engine, ContainerConfig: s.container()}
 	if err := c.Make(ctx); err != nil { // before it gets the keys
 		return err
 	}
@@ -148,8 +148,8 @@ func (s sidecar) feed(ctx context.Context, order any) error {
 	return s.Engine.Feed(ctx, s.Name, append(line, '\n'))
 }
 
-func (s sidecar) box() sandbox.Box {
-	return sandbox.Box{
+func (s sidecar) container() sandbox.ContainerConfig {
+	return sandbox.ContainerConfig{
 		Name:   s.Name,
 		Image:  s.Image,
 		User:   gatewayUser,

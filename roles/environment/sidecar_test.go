@@ -131,14 +131,14 @@ func TestInspectionShowsNoSecret(t *testing.T) {
 	s, _ := place(t)
 	order := setup()
 	must(t, s.Open(t.Context(), order))
-	box, err := json.Marshal(s.box())
+	container, err := json.Marshal(s.container())
 	must(t, err)
 	out, err := exec.CommandContext(t.Context(), "docker", "inspect", s.Name).Output()
 	must(t, err)
 	for _, secret := range []string{key, string(order.Call.Token)} {
-		if strings.Contains(string(out), secret) || strings.Contains(string(box), secret) {
-			t.Errorf("secret of %d bytes: got it in the inspection %t, in the box %t, want it in neither",
-				len(secret), strings.Contains(string(out), secret), strings.Contains(string(box), secret))
+		if strings.Contains(string(out), secret) || strings.Contains(string(container), secret) {
+			t.Errorf("secret of %d bytes: got it in the inspection %t, in the container %t, want it in neither",
+				len(secret), strings.Contains(string(out), secret), strings.Contains(string(container), secret))
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (e *Environment) forwarder(
 func (e *Environment) forward(
 	ctx context.Context, name string, target *url.URL, by listen,
 ) (*forwarder, error) {
-	if err := e.Boxes.EnsureEgress(ctx); err != nil {
+	if err := e.Containers.EnsureEgress(ctx); err != nil {
 		return nil, err
 	}
 	addr, err := e.hostAddress(ctx)
@@ -134,7 +134,7 @@ func (e *Environment) forward(
 // network, or the source address of its own packets if the engine is in a virtual machine.
 func (e *Environment) hostAddress(ctx context.Context) (netip.Addr, error) {
 	if e.Info.Local {
-		network := e.Boxes.EgressEndpoint().Network
+		network := e.Containers.EgressEndpoint().Network
 		subnets, err := e.Engine.Subnets(ctx, []string{network})
 		if err != nil {
 			return netip.Addr{}, err

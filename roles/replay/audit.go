@@ -172,7 +172,7 @@ func proofIn(p state.Project, dir string) (*audit.Proof, error) {
 	if err != nil || file == nil {
 		return nil, err
 	}
-	proof := &audit.Proof{File: *file, Box: b.Box, At: b.At, Weak: b.Weak, Unheard: b.Unheard, Failed: b.Failed}
+	proof := &audit.Proof{File: *file, Container: b.Container, At: b.At, Weak: b.Weak, Unheard: b.Unheard, Failed: b.Failed}
 	for _, c := range slices.Concat(b.Made, b.Inside) {
 		proof.Checks++
 		if c.OK {

@@ -33,7 +33,7 @@ func keptCall(t *testing.T, p state.Project, key string, class outcome.Outcome) 
 	for _, err := range []error{
 		rec.Write("intent.json", roles.Intent{Key: key, Image: "abl/tools:1", Agent: "scripted"}),
 		rec.SaveOutcome(roles.Outcome{Key: key, Class: class, Model: "m", Report: "r.md"}),
-		rec.Write("boundary.json", roles.Boundary{Box: "box", Made: sandbox.Proof{
+		rec.Write("boundary.json", roles.Boundary{Container: "box", Made: sandbox.Proof{
 			sandbox.Same("image", "abl/tools:1 sha256:abc", "abl/tools:1 sha256:abc"), sandbox.Same("state", "a", "b")}}),
 	} {
 		if err != nil {

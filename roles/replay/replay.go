@@ -171,23 +171,23 @@ func (r *Runner) startTarget(ctx context.Context, p Job) (up app.Up, err error) 
 	if a.Port == 0 && p.Against == TheApp {
 		return up, a.Holder(ctx, boundary.PlaceVerifier)
 	}
-	box := a.Tool("holder-"+p.called, a.Labels("witness", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
-	box.Reach = sandbox.Reach{Self: []string{helper.AppAlias}}
+	container := a.Tool("holder-"+p.called, a.Labels("witness", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
+	container.Reach = sandbox.Reach{Self: []string{helper.AppAlias}}
 	// A witness writes its record as this user. All targets use the same user.
-	box.User = fmt.Sprintf("%d:%d", a.UID, a.GID)
+	container.User = fmt.Sprintf("%d:%d", a.UID, a.GID)
 	app, broker := boundary.LocalAddr(a.Port), boundary.LocalAddr(helper.BrokerPort)
 	args := []string{"--commands", broker, "--sockets", helper.Sockets}
 	switch {
 	case p.Against == TheApp:
-		return up, r.watch(ctx, p, box)
+		return up, r.watch(ctx, p, container)
 	case p.Against == NoApp: // nothing listens
 	case a.IsProgram():
 		args = append(args, "--ran", nullResponses[helper.KindCommand][p.Against])
 	default:
 		args = append(args, "--null", app+"="+nullResponses[a.Spec.App.Kind][p.Against])
 	}
-	box.Tmpfs = []sandbox.Tmpfs{{Target: helper.Sockets, Size: 1 << 20, Mode: "0700", Owned: true}}
-	return up, a.StartNamespace(ctx, box, args...)
+	container.Tmpfs = []sandbox.Tmpfs{{Target: helper.Sockets, Size: 1 << 20, Mode: "0700", Owned: true}}
+	return up, a.StartNamespace(ctx, container, args...)
 }
 
 // nullResponses are the responses of null apps by the app's kind: a status, a line, or the result
@@ -199,7 +199,7 @@ var nullResponses = map[string]map[Against]string{
 }
 
 // watch starts the witness, which holds the tests' network and is their only route to the app.
-func (r *Runner) watch(ctx context.Context, p Job, box sandbox.Box) error {
+func (r *Runner) watch(ctx context.Context, p Job, container sandbox.ContainerConfig) error {
 	a, rec := r.app(p), roles.Record{Dir: filepath.Join(r.App.Project.Call(p.Key), "witness")}
 	asJSON := map[string]any{}
 	args := []string{
@@ -219,15 +219,15 @@ func (r *Runner) watch(ctx context.Context, p Job, box sandbox.Box) error {
 	if err := errors.Join(boundary.WriteInput(rec, nil, asJSON), a.CreateFiles(r.seen(p))); err != nil {
 		return fmt.Errorf("cannot prepare a witness: %w", err)
 	}
-	box.Mounts = []sandbox.Mount{
+	container.Mounts = []sandbox.Mount{
 		a.SocketVolume(a.Place()),
 		{What: sandbox.CallIn, Source: rec.In(), Target: helper.In, ReadOnly: true},
 		{What: sandbox.CallOut, Source: r.seen(p), Target: helper.Record},
 	}
-	if err := roles.CheckSources(a.Project, box.Mounts); err != nil {
+	if err := roles.CheckSources(a.Project, container.Mounts); err != nil {
 		return err
 	}
-	return a.StartNamespace(ctx, box, args...)
+	return a.StartNamespace(ctx, container, args...)
 }
 
 // seen returns the file in which the witness of a replay records exchanges.
@@ -274,24 +274,24 @@ func (r *Runner) runTests(ctx context.Context, p Job, url string) (out Result, e
 		place, reach = boundary.PlaceVerifier, a.JoinPlace(boundary.PlaceVerifier)
 	}
 	defer func() { err = a.HolderEnded(ctx, place, err) }()
-	box := a.Worker(p.called, r.Image, place, a.Labels("replay", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
-	box.Tmpfs, box.Reach = a.Spaces.Tmpfs(roles.Verifier), reach
+	container := a.Worker(p.called, r.Image, place, a.Labels("replay", p.role, p.Key, time.Now().Add(p.Limit+time.Minute)))
+	container.Tmpfs, container.Reach = a.Spaces.Tmpfs(roles.Verifier), reach
 	if url != "" {
-		box.Env = append(box.Env, "ABL_APP_URL="+url)
+		container.Env = append(container.Env, "ABL_APP_URL="+url)
 	}
 	if a.IsProgram() {
-		box.Env = append(box.Env, "ABL_EXCHANGE="+helper.Exchange)
+		container.Env = append(container.Env, "ABL_EXCHANGE="+helper.Exchange)
 	}
 	dir := a.Project.Call(p.Key)
 	uncancelled := context.WithoutCancel(ctx)
 	one := &boundary.Batch{
 		Launcher: boundary.Launcher{
-			Boxes:   a.Boxes,
-			Project: a.Project,
-			Dir:     dir,
-			Box:     box,
-			Rule:    boundary.ReplayRule(a.Project, a.ID, dir, p.called, place, !open),
-			Secrets: a.Safe,
+			Containers: a.Containers,
+			Project:    a.Project,
+			Dir:        dir,
+			Config:     container,
+			Rule:       boundary.ReplayRule(a.Project, a.ID, dir, p.called, place, !open),
+			Secrets:    a.Safe,
 		},
 		Run:   helper.RunSpec{Argv: []string{path.Join(helper.Tests, "run.sh")}, Dir: helper.Tests},
 		Limit: p.Limit,
@@ -338,10 +338,10 @@ func ended(ctx context.Context, one *boundary.Batch, exit sandbox.Exit, out *Res
 		out.Gone = "abl ended run.sh: " + one.Over
 		return "", nil
 	}
-	if why, err = one.EndedFromOutside(ctx, one.Box.Name, true); err != nil || why != "" {
+	if why, err = one.EndedFromOutside(ctx, one.Config.Name, true); err != nil || why != "" {
 		return why, err
 	}
-	end, _, err := one.RunEnd(ctx, one.Box.Name)
+	end, _, err := one.RunEnd(ctx, one.Config.Name)
 	switch {
 	case exit.OOMKilled:
 		why = "the tests ran out of memory (limits.memory)"
@@ -355,7 +355,7 @@ func ended(ctx context.Context, one *boundary.Batch, exit sandbox.Exit, out *Res
 
 // read removes the container, then cleans and reads the output.
 func (r *Runner) read(ctx context.Context, one *boundary.Batch, out *Result) error {
-	if err := one.Engine.Remove(ctx, one.Box.Name); err != nil {
+	if err := one.Engine.Remove(ctx, one.Config.Name); err != nil {
 		return err
 	}
 	if err := roles.CleanOutput(one.Safe, one.Dir, "stdout", "stderr"); err != nil {

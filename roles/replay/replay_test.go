@@ -34,15 +34,15 @@ type target struct {
 func replayer(t *testing.T) (*target, *Runner) {
 	s := &target{Site: rolestest.NewSite(t)}
 	s.Engine.Scripts = map[string]sandboxtest.Script{"abl-id-app": rolestest.Broker(t, `{"event":"ready"}`)}
-	boxes := &boundary.Boxes{
+	containers := &boundary.Containers{
 		Engine: s.Engine, ID: "id", UID: 1000, GID: 1000, Limits: rolestest.Limits, Helper: "holder",
 		Port: rolestest.Web.Port,
 	}
 	s.app = &app.App{
-		Boxes: boxes, Project: s.Project, Image: "i",
+		Containers: containers, Project: s.Project, Image: "i",
 		Spec:    helper.BrokerSpec{Port: helper.BrokerPort, App: rolestest.Web},
 		Silence: time.Hour, Life: time.Hour, Copy: "overlay", Commits: rolestest.OneCommit{Tree: "t1"}, Out: s.Out(),
-		Services: []boundary.ServiceBox{{Service: helper.Service{Name: "db"}, Image: "db"}},
+		Services: []boundary.ServiceContainer{{Service: helper.Service{Name: "db"}, Image: "db"}},
 	}
 	return s, &Runner{App: s.app, Image: "i", Tests: func(_ context.Context, w io.Writer, _, as string) error {
 		out := tar.NewWriter(w)
@@ -54,52 +54,52 @@ func replayer(t *testing.T) (*target, *Runner) {
 // A replay whose tests, holder, witness, app or service was ended from outside proves nothing, and the
 // app is not blamed. The result of run.sh counts.
 func TestReplayFaults(t *testing.T) {
-	const appBox = "abl-id-app"
+	const appContainer = "abl-id-app"
 	kill := func(t *testing.T, s *target, name string) { rolestest.Must(t, s.Engine.Kill(t.Context(), name)) }
 	for _, c := range []struct {
 		name  string
-		does  func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit
+		does  func(t *testing.T, s *target, b sandbox.ContainerConfig) sandbox.Exit
 		fault string // "" for none
 		app   bool   // it needs one
 	}{
-		{"nothing", func(*testing.T, *target, sandbox.Box) sandbox.Exit { return sandbox.Exit{} }, "", false},
-		{"it gives up", func(*testing.T, *target, sandbox.Box) sandbox.Exit { return sandbox.Exit{Code: 1} }, "", false},
-		{"its container is killed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
+		{"nothing", func(*testing.T, *target, sandbox.ContainerConfig) sandbox.Exit { return sandbox.Exit{} }, "", false},
+		{"it gives up", func(*testing.T, *target, sandbox.ContainerConfig) sandbox.Exit { return sandbox.Exit{Code: 1} }, "", false},
+		{"its container is killed", func(t *testing.T, s *target, b sandbox.ContainerConfig) sandbox.Exit {
 			kill(t, s, b.Name)
 			return sandbox.Exit{}
 		}, "was killed (exit code 137)", false},
-		{"its container is removed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
+		{"its container is removed", func(t *testing.T, s *target, b sandbox.ContainerConfig) sandbox.Exit {
 			rolestest.Must(t, s.Engine.Remove(t.Context(), b.Name))
 			return sandbox.Exit{}
 		}, "was removed", false},
-		{"the machine is started again", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
+		{"the machine is started again", func(t *testing.T, s *target, b sandbox.ContainerConfig) sandbox.Exit {
 			s.Engine.Finish(b.Name, sandbox.Exit{Code: 0}) // as some engines have it
 			return sandbox.Exit{}
 		}, "was killed (exit code 0)", false},
-		{"its container is stopped", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
+		{"its container is stopped", func(t *testing.T, s *target, b sandbox.ContainerConfig) sandbox.Exit {
 			s.Engine.Print(b.Name, `{"exit":143,"signal":"SIGTERM","stopped":true}`+"\n")
 			return sandbox.Exit{Code: 143}
 		}, "was stopped by a signal", false},
-		{"it runs out of memory", func(*testing.T, *target, sandbox.Box) sandbox.Exit {
+		{"it runs out of memory", func(*testing.T, *target, sandbox.ContainerConfig) sandbox.Exit {
 			return sandbox.Exit{Code: 1, OOMKilled: true}
 		}, "out of memory (limits.memory)", false},
-		{"run.sh is killed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
+		{"run.sh is killed", func(t *testing.T, s *target, b sandbox.ContainerConfig) sandbox.Exit {
 			s.Engine.Print(b.Name, `{"exit":137,"signal":"SIGKILL"}`+"\n")
 			return sandbox.Exit{Code: 137}
 		}, "run.sh was killed (exit code 137)", false},
-		{"what stands at the app's port is killed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
+		{"what stands at the app's port is killed", func(t *testing.T, s *target, b sandbox.ContainerConfig) sandbox.Exit {
 			kill(t, s, b.Reach.Join)
 			return sandbox.Exit{}
 		}, ", which connects the tests to the app, ended before them", false},
-		{"the app is killed", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
-			kill(t, s, appBox)
+		{"the app is killed", func(t *testing.T, s *target, b sandbox.ContainerConfig) sandbox.Exit {
+			kill(t, s, appContainer)
 			return sandbox.Exit{Code: 1}
-		}, appBox + " was killed (exit code 137)", true},
-		{"the app's network is", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
+		}, appContainer + " was killed (exit code 137)", true},
+		{"the app's network is", func(t *testing.T, s *target, b sandbox.ContainerConfig) sandbox.Exit {
 			kill(t, s, "abl-id-holder-app")
 			return sandbox.Exit{Code: 1}
 		}, "abl-id-holder-app ended, which holds the app's network", true},
-		{"a service is", func(t *testing.T, s *target, b sandbox.Box) sandbox.Exit {
+		{"a service is", func(t *testing.T, s *target, b sandbox.ContainerConfig) sandbox.Exit {
 			kill(t, s, "abl-id-svc-db")
 			return sandbox.Exit{Code: 1}
 		}, "the app's service abl-id-svc-db ended", true},
@@ -110,7 +110,7 @@ func TestReplayFaults(t *testing.T) {
 			}
 			t.Run(c.name+", "+string(against), func(t *testing.T) {
 				s, r := replayer(t)
-				s.Engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+				s.Engine.Scripts["replay"] = func(b sandbox.ContainerConfig) sandbox.Exit {
 					rolestest.Prints(b, "1..1\nnot ok 1 - P1.C1\n")
 					return c.does(t, s, b)
 				}
@@ -138,12 +138,12 @@ func TestAppThatEndsInAReplay(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			s, r := replayer(t)
 			end := make(chan struct{})
-			s.Engine.Scripts["abl-id-app"] = func(b sandbox.Box) sandbox.Exit {
+			s.Engine.Scripts["abl-id-app"] = func(b sandbox.ContainerConfig) sandbox.Exit {
 				rolestest.Must(t, os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(`{"event":"ready"}`), 0o644))
 				<-end
 				return exit
 			}
-			s.Engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+			s.Engine.Scripts["replay"] = func(b sandbox.ContainerConfig) sandbox.Exit {
 				close(end)
 				if _, err := s.Engine.Wait(t.Context(), "abl-id-app"); err != nil {
 					t.Error(err)
@@ -169,7 +169,7 @@ func TestReplayWritesTooMuch(t *testing.T) {
 		}
 		return 70 << 20
 	}
-	s.Engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
+	s.Engine.Scripts["replay"] = func(b sandbox.ContainerConfig) sandbox.Exit {
 		rolestest.Prints(b, "1..1\nok 1 - P1.C1\n")
 		<-t.Context().Done()
 		return sandbox.Exit{}
@@ -191,11 +191,11 @@ func TestReplaysLookAlike(t *testing.T) {
 		{Key: "p1-verify-1.1/replay-empty", Against: Empty, Limit: 10 * time.Minute},
 	} {
 		t.Run(path.Base(p.Key), func(t *testing.T) {
-			var box sandbox.Box
+			var container sandbox.ContainerConfig
 			var run helper.RunSpec
 			var cmds helper.CmdSpec
-			s.Engine.Scripts["replay"] = func(b sandbox.Box) sandbox.Exit {
-				box = b
+			s.Engine.Scripts["replay"] = func(b sandbox.ContainerConfig) sandbox.Exit {
+				container = b
 				for name, into := range map[string]any{"run.json": &run, "commands.json": &cmds} {
 					data, err := os.ReadFile(filepath.Join(sandboxtest.Host(b, helper.In), name))
 					if err = errors.Join(err, json.Unmarshal(data, into)); err != nil {
@@ -214,7 +214,7 @@ func TestReplaysLookAlike(t *testing.T) {
 			if err != nil || string(out.Output) != "1..0\n" {
 				t.Fatalf("replay: got %+v, error %v, want the output %q", out, err, "1..0\n")
 			}
-			for _, m := range box.Mounts {
+			for _, m := range container.Mounts {
 				if strings.Contains(m.Source, "replay-") {
 					t.Errorf("source of a mount: got %q, want one without replay-", m.Source)
 				}
@@ -250,7 +250,7 @@ func TestReplayOnAFullDisk(t *testing.T) {
 	rolestest.FullDisks(t, func(t *testing.T, disk, why string) {
 		s, r := replayer(t)
 		s.app.Disk = roles.DiskQuota{Bytes: 60 << 20, Disks: []string{disk}, Every: time.Millisecond}
-		s.Engine.Scripts["replay"] = func(sandbox.Box) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} }
+		s.Engine.Scripts["replay"] = func(sandbox.ContainerConfig) sandbox.Exit { <-t.Context().Done(); return sandbox.Exit{} }
 		rolestest.Must(t, os.MkdirAll(s.Project.Call("p1-verify-1.1"), 0o755))
 		out, err := r.Run(t.Context(), Job{Key: "p1-verify-1.1/replay-no app", Against: NoApp, Limit: time.Hour})
 		if err != nil || !out.Fault || !strings.Contains(out.Gone, why) {

@@ -201,7 +201,7 @@ func (s *session) builder(ctx context.Context, r *codecommit.Run) (done func() e
 		r.Builder = host
 		return s.build.Close, nil
 	}
-	box, err := codecommit.OpenBox(ctx, s.project, host, environment.Options{
+	container, err := codecommit.OpenBuildContainer(ctx, s.project, host, environment.Options{
 		Conf:      s.conf,
 		CACert:    s.in.String("ca-cert"),
 		Offline:   s.in.Bool("offline"),
@@ -210,8 +210,8 @@ func (s *session) builder(ctx context.Context, r *codecommit.Run) (done func() e
 		Note:      r.Say,
 		NoteImage: r.Say,
 	})
-	r.Builder = box
-	return func() error { return errors.Join(s.build.Close(), box.Close(ctx)) }, exit.OnEngine(err)
+	r.Builder = container
+	return func() error { return errors.Join(s.build.Close(), container.Close(ctx)) }, exit.OnEngine(err)
 }
 
 // plan prints the changes of a dry run as a diff.

@@ -131,9 +131,9 @@ func planRole(
 	}
 	fetches := role.Fetches && len(s.Conf.Network.Allow) > 0
 	gated := key != "" || fetches
-	boxes := &boundary.Boxes{ID: f.Project, Egress: s.Conf.Network.Egress, Port: environment.AppPort(s.Conf)}
-	boxes.Gated = map[string]bool{role.Name: gated}
-	boxes.Trial = len(c.Trials) > 0
+	containers := &boundary.Containers{ID: f.Project, Egress: s.Conf.Network.Egress, Port: environment.AppPort(s.Conf)}
+	containers.Gated = map[string]bool{role.Name: gated}
+	containers.Trial = len(c.Trials) > 0
 	if !role.App {
 		role.Within = s.Conf.Source.Dir
 	}
@@ -151,8 +151,8 @@ func planRole(
 		}
 		r.Mounts = append(r.Mounts, fmt.Sprintf("%s → %s (%s)", s.Paths.Rel(m.Source), m.Target, access))
 	}
-	if gated || role.App || boxes.Trial {
-		for _, ep := range boxes.Reach(role.Name).Endpoints {
+	if gated || role.App || containers.Trial {
+		for _, ep := range containers.Reach(role.Name).Endpoints {
 			r.Networks = append(r.Networks, ep.Network)
 		}
 	}
@@ -163,7 +163,7 @@ func planRole(
 		r.Allow = s.Allows()
 	}
 	if gated {
-		r.Gateway = []string{boxes.Network(role.Name), boxes.EgressEndpoint().Network}
+		r.Gateway = []string{containers.Network(role.Name), containers.EgressEndpoint().Network}
 	}
 	return r, nil
 }

@@ -69,7 +69,7 @@ func (r *Run) setUp(ctx context.Context) (err error) {
 	if r.app, err = r.env.App(ctx, r.jobs.Players[roles.Builder.Name].Image, r.out); err != nil {
 		return err
 	}
-	r.jobs.Trials, r.env.Boxes.Trial = r.app.Services, len(r.app.Services) > 0
+	r.jobs.Trials, r.env.Containers.Trial = r.app.Services, len(r.app.Services) > 0
 	if err := r.openWorkspaces(ctx); err != nil {
 		return err
 	}

@@ -50,11 +50,11 @@ type roleProof struct {
 
 // callProof sums up the proof in a call's record.
 type callProof struct {
-	Box    string    `json:"box"`
-	At     time.Time `json:"at"`
-	Checks int       `json:"checks"`
-	Failed string    `json:"failed,omitempty"`
-	Weak   string    `json:"weak_network,omitempty"`
+	Container string    `json:"box"`
+	At        time.Time `json:"at"`
+	Checks    int       `json:"checks"`
+	Failed    string    `json:"failed,omitempty"`
+	Weak      string    `json:"weak_network,omitempty"`
 }
 
 // examineBoundary runs all checks of the boundary, and prints them with the recorded proofs of the last
@@ -132,11 +132,11 @@ func (b *boundaries) recall(s *project.Project) error {
 		}
 		for _, p := range proofs {
 			b.Calls = append(b.Calls, callProof{
-				Box:    p.Box,
-				At:     p.At,
-				Checks: len(p.Made) + len(p.Inside),
-				Failed: p.Failed,
-				Weak:   p.Weak,
+				Container: p.Container,
+				At:        p.At,
+				Checks:    len(p.Made) + len(p.Inside),
+				Failed:    p.Failed,
+				Weak:      p.Weak,
 			})
 		}
 	}
@@ -196,7 +196,7 @@ func brief(text string) string { return wording.Cut(cmp.Or(text, "none"), 100) }
 
 // String returns the proof on one line.
 func (c callProof) String() string {
-	text := fmt.Sprintf("%s at %s: %d checks", c.Box, c.At.Format(time.RFC3339), c.Checks)
+	text := fmt.Sprintf("%s at %s: %d checks", c.Container, c.At.Format(time.RFC3339), c.Checks)
 	switch {
 	case c.Failed != "":
 		return text + ", " + c.Failed
@@ -216,7 +216,7 @@ func probeRole(
 ) (p roleProof, err error) {
 	p.Role = role.Name
 	if p.Image, err = imageFor(ctx, s, env.Images, role); errors.Is(err, sandbox.ErrNoImage) {
-		p.Image, err = env.Boxes.Helper, nil // it contains abl's programs too
+		p.Image, err = env.Containers.Helper, nil // it contains abl's programs too
 	}
 	if err != nil {
 		return p, err
@@ -289,7 +289,7 @@ func inTrial(
 	if err != nil {
 		return err
 	}
-	env.Boxes.Trial = len(environment.Services(conf)) > 0
+	env.Containers.Trial = len(environment.Services(conf)) > 0
 	return do(env)
 }
 

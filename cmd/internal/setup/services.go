@@ -29,7 +29,7 @@ func checkServices(ctx context.Context, s *project.Project) []finding {
 // startServices starts each service of the app once and reports how long it took.
 func startServices(ctx context.Context, s *project.Project) (found []finding, err error) {
 	err = inTrial(ctx, s.In, s.Conf, s.Paths.Root, false, func(env *environment.Environment) error {
-		if err := env.Boxes.Holder(ctx, boundary.PlaceBuilder); err != nil {
+		if err := env.Containers.Holder(ctx, boundary.PlaceBuilder); err != nil {
 			return err
 		}
 		for _, svc := range environment.Services(s.Conf) {
@@ -50,12 +50,12 @@ func startServices(ctx context.Context, s *project.Project) (found []finding, er
 }
 
 // startService starts one service, waits until it is ready and removes it. It returns how long that took.
-func startService(ctx context.Context, env *environment.Environment, svc boundary.ServiceBox) (time.Duration, error) {
+func startService(ctx context.Context, env *environment.Environment, svc boundary.ServiceContainer) (time.Duration, error) {
 	if err := env.Have(ctx, &svc); err != nil {
 		return 0, err
 	}
-	one, begun := []boundary.ServiceBox{svc}, time.Now()
-	err := env.Boxes.Trials(ctx, one, "look", begun.Add(boundary.StartTime(one)+2*time.Minute))
+	one, begun := []boundary.ServiceContainer{svc}, time.Now()
+	err := env.Containers.Trials(ctx, one, "look", begun.Add(boundary.StartTime(one)+2*time.Minute))
 	took := time.Since(begun).Round(100 * time.Millisecond)
-	return took, errors.Join(err, env.Boxes.EndTrials(context.WithoutCancel(ctx), one))
+	return took, errors.Join(err, env.Containers.EndTrials(context.WithoutCancel(ctx), one))
 }

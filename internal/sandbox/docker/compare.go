@@ -18,31 +18,31 @@ import (
 
 // compare compares a container with its specification. It states the expected values independently
 // of profile.go, so that it detects mistakes there.
-func compare(box sandbox.Box, f found) sandbox.Proof {
+func compare(desired sandbox.ContainerConfig, f found) sandbox.Proof {
 	var p sandbox.Proof
-	parts := []func(sandbox.Box, found) sandbox.Proof{program, privileges, bounds, mountChecks, netChecks, leftOut}
+	parts := []func(sandbox.ContainerConfig, found) sandbox.Proof{program, privileges, bounds, mountChecks, netChecks, leftOut}
 	for _, part := range parts {
-		p = append(p, part(box, f)...)
+		p = append(p, part(desired, f)...)
 	}
 	return p
 }
 
 // program checks the program, its user and its environment.
-func program(box sandbox.Box, f found) sandbox.Proof {
-	c, health := f.box.Config, "NONE"
-	if box.Loose {
+func program(desired sandbox.ContainerConfig, f found) sandbox.Proof {
+	c, health := f.container.Config, "NONE"
+	if desired.Loose {
 		health = strings.Join(value(value(f.image.Config).Healthcheck).Test, " ")
 	}
 	return sandbox.Proof{
-		sandbox.Same("state", string(sandbox.Created), string(toState(f.box.State))),
-		sandbox.Same("image", box.Image+" "+f.image.ID, c.Image+" "+f.box.Image),
-		sandbox.Same("command", commandOf(box, f), quoted(append([]string{f.box.Path}, f.box.Args...))),
-		user(box, c),
-		sandbox.Same("folder", cmp.Or(box.Dir, value(f.image.Config).WorkingDir), c.WorkingDir),
-		environment(box, f),
-		sandbox.Same("terminal", fmt.Sprint(box.Term), fmt.Sprint(c.Tty || c.AttachStdin)),
-		sandbox.Same("standard input", fmt.Sprint(box.Term || box.Stdin), fmt.Sprint(c.OpenStdin)),
-		labels(box, c),
+		sandbox.Same("state", string(sandbox.Created), string(toState(f.container.State))),
+		sandbox.Same("image", desired.Image+" "+f.image.ID, c.Image+" "+f.container.Image),
+		sandbox.Same("command", commandOf(desired, f), quoted(append([]string{f.container.Path}, f.container.Args...))),
+		user(desired, c),
+		sandbox.Same("folder", cmp.Or(desired.Dir, value(f.image.Config).WorkingDir), c.WorkingDir),
+		environment(desired, f),
+		sandbox.Same("terminal", fmt.Sprint(desired.Term), fmt.Sprint(c.Tty || c.AttachStdin)),
+		sandbox.Same("standard input", fmt.Sprint(desired.Term || desired.Stdin), fmt.Sprint(c.OpenStdin)),
+		labels(desired, c),
 		sandbox.Same("health check", health, strings.Join(value(c.Healthcheck).Test, " ")),
 	}
 }
@@ -57,12 +57,12 @@ func value[T any](p *T) (v T) {
 
 // commandOf returns the expected command. For a loose container, Argv are the arguments of the
 // image's entry point.
-func commandOf(box sandbox.Box, f found) string {
-	if !box.Loose {
-		return quoted(box.Argv)
+func commandOf(desired sandbox.ContainerConfig, f found) string {
+	if !desired.Loose {
+		return quoted(desired.Argv)
 	}
 	d := value(f.image.Config)
-	words := box.Argv
+	words := desired.Argv
 	if len(words) == 0 {
 		words = d.Cmd
 	}
@@ -72,8 +72,8 @@ func commandOf(box sandbox.Box, f found) string {
 func quoted(words []string) string { return fmt.Sprintf("%q", words) }
 
 // user rejects root in any case. Only a service that the user chose may use its image's user.
-func user(box sandbox.Box, c *container.Config) sandbox.Check {
-	if box.Loose && box.User == "" {
+func user(desired sandbox.ContainerConfig, c *container.Config) sandbox.Check {
+	if desired.Loose && desired.User == "" {
 		return sandbox.Check{
 			Name: "user",
 			Want: "the image's user",
@@ -81,10 +81,10 @@ func user(box sandbox.Box, c *container.Config) sandbox.Check {
 			OK:   true,
 		}
 	}
-	if box.Seals {
+	if desired.Seals {
 		return sandbox.Same("user", "0:0", c.User) // its program switches to the container's user
 	}
-	check := sandbox.Same("user", box.User, c.User)
+	check := sandbox.Same("user", desired.User, c.User)
 	uid, _, _ := strings.Cut(c.User, ":")
 	if strings.Trim(uid, "0") == "" {
 		check.Want, check.OK = "not root", false
@@ -94,10 +94,10 @@ func user(box sandbox.Box, c *container.Config) sandbox.Check {
 
 // environment compares names and values, but shows only names: a value may be a token, and the
 // proof is stored.
-func environment(box sandbox.Box, f found) sandbox.Check {
+func environment(desired sandbox.ContainerConfig, f found) sandbox.Check {
 	want := pairs(value(f.image.Config).Env)
-	maps.Copy(want, pairs(box.Env))
-	got := pairs(f.box.Config.Env)
+	maps.Copy(want, pairs(desired.Env))
+	got := pairs(f.container.Config.Env)
 	names := slices.Sorted(maps.Keys(got))
 	for i, name := range names {
 		if value, ok := want[name]; ok && value != got[name] {
@@ -109,17 +109,17 @@ func environment(box sandbox.Box, f found) sandbox.Check {
 }
 
 // labels checks the specified labels. An image may add more.
-func labels(box sandbox.Box, c *container.Config) sandbox.Check {
+func labels(desired sandbox.ContainerConfig, c *container.Config) sandbox.Check {
 	got := map[string]string{}
-	for key := range box.Labels {
+	for key := range desired.Labels {
 		got[key] = c.Labels[key]
 	}
-	return sandbox.Same("labels", paired(box.Labels, "="), paired(got, "="))
+	return sandbox.Same("labels", paired(desired.Labels, "="), paired(got, "="))
 }
 
 // bounds checks the limits.
-func bounds(box sandbox.Box, f found) sandbox.Proof {
-	l, h := box.Limits, f.box.HostConfig
+func bounds(desired sandbox.ContainerConfig, f found) sandbox.Proof {
+	l, h := desired.Limits, f.container.HostConfig
 	swap := l.Memory
 	if l.Memory > 0 && f.info.NoSwapLimit {
 		swap = -1 // the engine reports this if the kernel cannot limit swap
@@ -140,7 +140,7 @@ func bounds(box sandbox.Box, f found) sandbox.Proof {
 			fmt.Sprintf(memory, l.Memory, swap), fmt.Sprintf(memory, h.Memory, h.MemorySwap)),
 		sandbox.Same("memory kill", "off false, score 500",
 			fmt.Sprintf("off %t, score %d", value(h.OomKillDisable), h.OomScoreAdj)),
-		sandbox.Same("shared memory", fmt.Sprint(cmp.Or(box.Shm, 16<<20)), fmt.Sprint(h.ShmSize)),
+		sandbox.Same("shared memory", fmt.Sprint(cmp.Or(desired.Shm, 16<<20)), fmt.Sprint(h.ShmSize)),
 		sandbox.Same("processes", fmt.Sprint(l.Pids), fmt.Sprint(max(value(h.PidsLimit), 0))),
 		sandbox.Same("cpus", fmt.Sprintf(share, min(l.CPUs, float64(f.info.CPUs)), 0, 0, 0),
 			fmt.Sprintf(share, float64(h.NanoCPUs)/1e9, h.CPUQuota, h.CPUPeriod, h.CPURealtimeRuntime)),
@@ -152,25 +152,25 @@ func bounds(box sandbox.Box, f found) sandbox.Proof {
 const none = "none"
 
 // privileges checks the restrictions of the program's privileges.
-func privileges(box sandbox.Box, f found) sandbox.Proof {
-	h, add := f.box.HostConfig, none
-	init, pid := fmt.Sprint(!strings.HasPrefix(strings.Join(box.Argv, " "), helper.Bin+"/")), "own"
-	if box.Loose {
+func privileges(desired sandbox.ContainerConfig, f found) sandbox.Proof {
+	h, add := f.container.HostConfig, none
+	init, pid := fmt.Sprint(!strings.HasPrefix(strings.Join(desired.Argv, " "), helper.Bin+"/")), "own"
+	if desired.Loose {
 		init = "true"
 		add = "CHOWN DAC_OVERRIDE FOWNER SETGID SETUID"
 	}
-	if box.Below {
-		pid = "of " + box.Reach.Join
+	if desired.Below {
+		pid = "of " + desired.Reach.Join
 	}
-	if box.Seals {
+	if desired.Seals {
 		add, init = "NET_ADMIN SETGID SETUID", "false"
 	}
 	return sandbox.Proof{
 		sandbox.Same("privileged", "false", fmt.Sprint(h.Privileged)),
 		sandbox.Same("capabilities", "without ALL, with "+add, "without "+caps(h.CapDrop)+", with "+caps(h.CapAdd)),
-		sandbox.Same("security options", wantSecurity(box, f), securityOptions(f.box)),
+		sandbox.Same("security options", wantSecurity(desired, f), securityOptions(f.container)),
 		sandbox.Same("hidden system paths", hidden, hiddenPaths(h)),
-		sandbox.Same("root file system", writable(box.Loose), writable(!h.ReadonlyRootfs)),
+		sandbox.Same("root file system", writable(desired.Loose), writable(!h.ReadonlyRootfs)),
 		sandbox.Same("namespaces", "ipc private, pid "+pid+", uts own, user the engine's, cgroup private",
 			namespaces(h, f.holder)),
 		sandbox.Same("supplementary groups", none, list(h.GroupAdd)),
@@ -200,9 +200,9 @@ func list(words []string) string {
 
 // securityOptions lists all security options. It normalizes no-new-privileges, which engines spell
 // differently, and abl's seccomp profile.
-func securityOptions(box container.InspectResponse) string {
+func securityOptions(inspected container.InspectResponse) string {
 	var all []string
-	for _, o := range box.HostConfig.SecurityOpt {
+	for _, o := range inspected.HostConfig.SecurityOpt {
 		name, value, _ := strings.Cut(strings.Replace(o, "=", ":", 1), ":")
 		if name == "no-new-privileges" && (value == "" || value == "true") {
 			o = name
@@ -212,7 +212,7 @@ func securityOptions(box container.InspectResponse) string {
 		}
 		all = append(all, o)
 	}
-	if box.AppArmorProfile == "unconfined" {
+	if inspected.AppArmorProfile == "unconfined" {
 		all = append(all, "apparmor=unconfined")
 	}
 	return list(all)
@@ -254,15 +254,15 @@ func devices(h *container.HostConfig) string {
 }
 
 // leftOut checks settings that abl never uses.
-func leftOut(box sandbox.Box, f found) sandbox.Proof {
-	h := f.box.HostConfig
+func leftOut(desired sandbox.ContainerConfig, f found) sandbox.Proof {
+	h := f.container.HostConfig
 	restart := string(h.RestartPolicy.Name)
 	if h.AutoRemove {
 		restart += ", auto-remove"
 	}
 	log, published := h.LogConfig.Config, none
-	if box.Publish > 0 {
-		published = fmt.Sprintf("%d/tcp at 127.0.0.1:%d", box.Publish, box.Publish)
+	if desired.Publish > 0 {
+		published = fmt.Sprintf("%d/tcp at 127.0.0.1:%d", desired.Publish, desired.Publish)
 	}
 	return sandbox.Proof{
 		sandbox.Same("published ports", published, ports(h)),
@@ -290,25 +290,25 @@ func ports(h *container.HostConfig) string {
 }
 
 // mountChecks compares each mount and finds unexpected ones.
-func mountChecks(box sandbox.Box, f found) (p sandbox.Proof) {
+func mountChecks(desired sandbox.ContainerConfig, f found) (p sandbox.Proof) {
 	got := map[string]string{}
-	for _, m := range f.box.Mounts {
+	for _, m := range f.container.Mounts {
 		got[m.Destination] = strings.TrimPrefix(got[m.Destination]+", "+describeMount(m, f), ", ")
 	}
-	for _, m := range box.Mounts {
+	for _, m := range desired.Mounts {
 		p = append(p, sandbox.Same("mount "+m.Target, wantMount(m), cmp.Or(got[m.Target], none)))
 		delete(got, m.Target)
 	}
 	for _, target := range slices.Sorted(maps.Keys(got)) {
 		_, asked := value(f.image.Config).Volumes[target]
-		if !(asked && box.Loose && anonymous.MatchString(got[target])) {
+		if !(asked && desired.Loose && anonymous.MatchString(got[target])) {
 			p = append(p, sandbox.Same("mount "+target, none, got[target]))
 		}
 	}
-	h := f.box.HostConfig
+	h := f.container.HostConfig
 	return append(p,
 		sandbox.Same("binds", none, list(h.Binds)),
-		sandbox.Same("tmpfs mounts", paired(tmpfs(box), ":"), paired(h.Tmpfs, ":")))
+		sandbox.Same("tmpfs mounts", paired(tmpfs(desired), ":"), paired(h.Tmpfs, ":")))
 }
 
 // anonymous matches a volume that the engine creates because a service's image declares it. The
@@ -349,7 +349,7 @@ func describeMount(m container.MountPoint, f found) string {
 		source = strings.TrimPrefix(source, shared)
 	}
 	text := fmt.Sprintf("%s %s %s, %s", m.Type, source, writable(m.RW), m.Propagation)
-	for _, asked := range f.box.HostConfig.Mounts {
+	for _, asked := range f.container.HostConfig.Mounts {
 		if asked.Target == m.Destination && asked.BindOptions != nil && asked.BindOptions.NonRecursive {
 			text += ", non-recursive"
 		}
@@ -368,37 +368,37 @@ func paired(all map[string]string, by string) string {
 
 // netChecks compares the network settings. A container that joins a holder has the holder's
 // networks, and another program may have connected the holder to more.
-func netChecks(box sandbox.Box, f found) (p sandbox.Proof) {
-	h, on, outside := f.box.HostConfig, f.box, box.Reach.Resolve
+func netChecks(desired sandbox.ContainerConfig, f found) (p sandbox.Proof) {
+	h, on, outside := f.container.HostConfig, f.container, desired.Reach.Resolve
 	sysctls := "net.ipv4.ip_forward=0 net.ipv6.conf.all.disable_ipv6=1"
 	if f.holder != nil {
 		on, outside = *f.holder, false
 		p = sandbox.Proof{
-			sandbox.Same("network", "of "+box.Reach.Join, holderOf(h.NetworkMode, f.holder)),
+			sandbox.Same("network", "of "+desired.Reach.Join, holderOf(h.NetworkMode, f.holder)),
 			sandbox.Same("holder", string(sandbox.Running), string(toState(on.State))),
-			sandbox.Same("holder's project", box.Labels[sandbox.LabelProject], on.Config.Labels[sandbox.LabelProject]),
+			sandbox.Same("holder's project", desired.Labels[sandbox.LabelProject], on.Config.Labels[sandbox.LabelProject]),
 			sandbox.Same("separate DNS settings", none,
 				list(slices.Concat(h.DNS, h.DNSOptions, h.DNSSearch, h.ExtraHosts))),
 		}
-		if box.Reach.Through != nil {
-			p = append(p, sandbox.Same("holder's networks", networks(box.Reach.Through), connected(on)))
+		if desired.Reach.Through != nil {
+			p = append(p, sandbox.Same("holder's networks", networks(desired.Reach.Through), connected(on)))
 		}
 	} else {
-		mode, all := network.NetworkNone, networks(box.Reach.Endpoints)
+		mode, all := network.NetworkNone, networks(desired.Reach.Endpoints)
 		switch {
-		case box.Reach.Host:
+		case desired.Reach.Host:
 			mode, all, sysctls = network.NetworkHost, network.NetworkHost, none
-		case len(box.Reach.Endpoints) > 0:
-			mode = box.Reach.Endpoints[0].Network
+		case len(desired.Reach.Endpoints) > 0:
+			mode = desired.Reach.Endpoints[0].Network
 		}
 		p = sandbox.Proof{
 			sandbox.Same("network", mode, string(h.NetworkMode)),
 			sandbox.Same("networks", all, connected(on)),
 		}
 	}
-	p = append(p, resolver(outside, box.Reach.Self, on.HostConfig),
+	p = append(p, resolver(outside, desired.Reach.Self, on.HostConfig),
 		sandbox.Same("kernel settings", sysctls, paired(on.HostConfig.Sysctls, "=")))
-	return append(p, apart(box, f)...)
+	return append(p, apart(desired, f)...)
 }
 
 // holderOf returns "of NAME" for a mode that joins the holder, of which the engine stores the id.
@@ -434,14 +434,14 @@ func known(name string, aliases []string) string {
 
 // connected lists the networks of a container except "none". It omits the aliases that older
 // engines add: the short id and the host name.
-func connected(box container.InspectResponse) string {
+func connected(inspected container.InspectResponse) string {
 	var all []string
-	for name, end := range box.NetworkSettings.Networks {
+	for name, end := range inspected.NetworkSettings.Networks {
 		if name == network.NetworkNone {
 			continue
 		}
 		all = append(all, known(name, slices.DeleteFunc(slices.Clone(end.Aliases), func(alias string) bool {
-			return len(alias) == shortID && strings.HasPrefix(box.ID, alias) || alias == box.Config.Hostname
+			return len(alias) == shortID && strings.HasPrefix(inspected.ID, alias) || alias == inspected.Config.Hostname
 		})))
 	}
 	return list(all)
@@ -464,9 +464,9 @@ func resolver(outside bool, self []string, h *container.HostConfig) sandbox.Chec
 
 // apart checks that each network is isolated, except for networks that the user named. Only a
 // container that resolves outside names may have one network with egress.
-func apart(box sandbox.Box, f found) (p sandbox.Proof) {
+func apart(desired sandbox.ContainerConfig, f found) (p sandbox.Proof) {
 	foreign := map[string]bool{}
-	for _, end := range slices.Concat(box.Reach.Endpoints, box.Reach.Through) {
+	for _, end := range slices.Concat(desired.Reach.Endpoints, desired.Reach.Through) {
 		foreign[end.Network] = end.Foreign
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.nets)) {
@@ -474,11 +474,11 @@ func apart(box sandbox.Box, f found) (p sandbox.Proof) {
 			continue
 		}
 		n := f.nets[name]
-		want := fmt.Sprintf("%s's, bridge, no IPv6, isolated", box.Labels[sandbox.LabelProject])
+		want := fmt.Sprintf("%s's, bridge, no IPv6, isolated", desired.Labels[sandbox.LabelProject])
 		six := map[bool]string{false: "no IPv6", true: "IPv6"}[n.EnableIPv6]
 		got := fmt.Sprintf("%s's, %s, %s, %s", n.Labels[sandbox.LabelProject], n.Driver, six, isolation(n))
 		check := sandbox.Same("network "+name, want, got)
-		if box.Reach.Resolve && !check.OK {
+		if desired.Reach.Resolve && !check.OK {
 			check = sandbox.Same("network "+name, strings.Replace(want, "isolated", "egress", 1), got)
 		}
 		p = append(p, check)

@@ -12,9 +12,9 @@ import (
 
 func TestFeedLeavesStandardInputOpen(t *testing.T) {
 	l := newLab(t)
-	box := l.box("a", "echo")
-	box.Stdin = true
-	name := l.start(box)
+	desired := l.container("a", "echo")
+	desired.Stdin = true
+	name := l.start(desired)
 	const secret = "word-that-no-inspect-shows"
 	for _, line := range []string{secret, "second", "bye"} {
 		l.must(l.Feed(t.Context(), name, []byte(line+"\n")))
@@ -54,9 +54,9 @@ func TestHostAddress(t *testing.T) {
 	}
 	addr := nets[1].Host
 	port, word := l.hostService()
-	box := l.box("a", "dial", net.JoinHostPort(addr.String(), port))
-	box.Reach.Endpoints = []sandbox.Endpoint{{Network: outer}}
-	if log := l.good(box); !strings.Contains(log, word) {
+	desired := l.container("a", "dial", net.JoinHostPort(addr.String(), port))
+	desired.Reach.Endpoints = []sandbox.Endpoint{{Network: outer}}
+	if log := l.good(desired); !strings.Contains(log, word) {
 		t.Errorf("reply of this machine at %v: got %q, want %q in it", addr, log, word)
 	}
 }

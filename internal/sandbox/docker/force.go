@@ -34,35 +34,35 @@ func (e *Engine) Killer(image func(context.Context) (string, error), report func
 // force kills the processes of a container that is still running although the engine tried to stop
 // it and failed with cause. It does nothing if the container has ended.
 func (e *Engine) force(ctx context.Context, id string, cause error) error {
-	box, err := e.inspectBox(ctx, id)
+	inspected, err := e.inspectContainer(ctx, id)
 	switch {
 	case errors.Is(err, sandbox.ErrNotFound):
 		return nil
 	case err != nil:
 		return err
-	case toStatus(box).State != sandbox.Running:
+	case toStatus(inspected).State != sandbox.Running:
 		return nil
 	case e.killer == nil:
 		return cause
 	}
-	e.forced.Store(box.ID, cause.Error()) // before Wait returns
-	if err := e.killProcesses(ctx, box); err != nil {
+	e.forced.Store(inspected.ID, cause.Error()) // before Wait returns
+	if err := e.killProcesses(ctx, inspected); err != nil {
 		return fmt.Errorf("%w; abl cannot kill its processes either: %w; it is still running: restart the engine",
 			cause, err)
 	}
 	e.killer.report(fmt.Sprintf("the engine could not stop container %q (%v); abl killed its processes",
-		toStatus(box).Name, cause))
+		toStatus(inspected).Name, cause))
 	return nil
 }
 
 // killProcesses runs a helper container that kills all processes of a container. It returns when
 // the engine reports the end of the container.
-func (e *Engine) killProcesses(ctx context.Context, box container.InspectResponse) error {
+func (e *Engine) killProcesses(ctx context.Context, inspected container.InspectResponse) error {
 	image, err := e.killer.image(ctx)
 	if err != nil {
 		return err
 	}
-	config, host := killing(image, box)
+	config, host := killing(image, inspected)
 	name := "abl-kill-" + strings.ToLower(rand.Text())
 	var made container.CreateResponse
 	err = e.once(ctx, short, func(ctx context.Context) (err error) {
@@ -90,7 +90,7 @@ func (e *Engine) killProcesses(ctx context.Context, box container.InspectRespons
 	}
 	bound, cancel := context.WithTimeout(ctx, short)
 	defer cancel()
-	_, err = e.Wait(bound, box.ID)
+	_, err = e.Wait(bound, inspected.ID)
 	if errors.Is(err, sandbox.ErrNotFound) {
 		return nil
 	}
@@ -100,8 +100,8 @@ func (e *Engine) killProcesses(ctx context.Context, box container.InspectRespons
 // killing returns the specification of the helper container. It is the only container of abl that
 // sees the processes of the engine's host and may send them signals. It runs one of abl's programs
 // as root with this one capability, without mounts and network.
-func killing(image string, box container.InspectResponse) (container.Config, container.HostConfig) {
-	own := sandbox.Box{
+func killing(image string, inspected container.InspectResponse) (container.Config, container.HostConfig) {
+	own := sandbox.ContainerConfig{
 		Image: image,
 		Limits: sandbox.Limits{
 			Memory:   64 << 20,
@@ -110,12 +110,12 @@ func killing(image string, box container.InspectResponse) (container.Config, con
 			OpenFile: 1024,
 		},
 		Labels: map[string]string{
-			sandbox.LabelProject:  box.Config.Labels[sandbox.LabelProject],
+			sandbox.LabelProject:  inspected.Config.Labels[sandbox.LabelProject],
 			sandbox.LabelKind:     "helper",
 			sandbox.LabelDeadline: fmt.Sprint(time.Now().Add(killTime).Unix()),
 		},
 	}
-	own.Argv = []string{helper.Bin + "/" + helper.HelperKill, "--deadline", own.Labels[sandbox.LabelDeadline], box.ID}
+	own.Argv = []string{helper.Bin + "/" + helper.HelperKill, "--deadline", own.Labels[sandbox.LabelDeadline], inspected.ID}
 	config, host, _ := profile(own, sandbox.Info{CPUs: 1})
 	config.User, host.PidMode, host.CapAdd = root, "host", []string{"KILL"}
 	return config, host

@@ -42,7 +42,7 @@ func TestEngineThatCannotStop(t *testing.T) {
 			e := overBadLine(&cutAPI{inspect: func() (container.InspectResponse, error) { return inState(state, nil), nil }})
 			e.killer = c.killer
 			calls := 0
-			err := e.endBox(t.Context(), "a", time.Millisecond, func(ctx context.Context, _ string) error {
+			err := e.endContainer(t.Context(), "a", time.Millisecond, func(ctx context.Context, _ string) error {
 				if calls++; calls <= c.fails {
 					return c.first(ctx)
 				}
@@ -58,10 +58,10 @@ func TestEngineThatCannotStop(t *testing.T) {
 // The killer's container has one capability more than others and the PID namespace of the host, and
 // no other difference.
 func TestKillingIsNarrow(t *testing.T) {
-	box := inState(container.State{}, nil)
-	box.ID = strings.Repeat("a", 64)
-	box.Config.Labels = map[string]string{sandbox.LabelProject: "p"}
-	c, h := killing("image", box)
+	inspected := inState(container.State{}, nil)
+	inspected.ID = strings.Repeat("a", 64)
+	inspected.Config.Labels = map[string]string{sandbox.LabelProject: "p"}
+	c, h := killing("image", inspected)
 	if !slices.Equal(h.CapAdd, []string{"KILL"}) || !slices.Equal(h.CapDrop, []string{"ALL"}) || h.PidMode != "host" || c.User != root {
 		t.Errorf("killer: got capabilities %v of %v, processes %q, user %q, want [KILL] of [ALL], host, %q",
 			h.CapAdd, h.CapDrop, h.PidMode, c.User, root)

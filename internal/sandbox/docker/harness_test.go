@@ -147,10 +147,10 @@ func newLab(t testing.TB) *lab {
 		}
 		of := filters.NewArgs(filters.Arg("label", sandbox.LabelProject+"="+l.project))
 		networks, err := l.api.NetworkList(ctx, network.ListOptions{Filters: of})
-		boxes, berr := l.api.ContainerList(ctx, container.ListOptions{All: true, Filters: of})
-		if err := errors.Join(err, berr); err != nil || len(networks)+len(boxes) > 0 {
+		containers, berr := l.api.ContainerList(ctx, container.ListOptions{All: true, Filters: of})
+		if err := errors.Join(err, berr); err != nil || len(networks)+len(containers) > 0 {
 			t.Errorf("after the sweep: got %d networks and %d containers, error %v, want 0",
-				len(networks), len(boxes), err)
+				len(networks), len(containers), err)
 		}
 	})
 	return l
@@ -170,8 +170,8 @@ func (l *lab) labels(kind string) map[string]string {
 	return map[string]string{sandbox.LabelProject: l.project, sandbox.LabelKind: kind}
 }
 
-func (l *lab) box(name string, args ...string) sandbox.Box {
-	return sandbox.Box{
+func (l *lab) container(name string, args ...string) sandbox.ContainerConfig {
+	return sandbox.ContainerConfig{
 		Name: sandbox.Name(l.project, name), Image: probeImage, Labels: l.labels("role"),
 		User: l.user, Argv: append([]string{"/probe"}, args...),
 	}
@@ -184,7 +184,7 @@ func (l *lab) must(err error) {
 	}
 }
 
-func (l *lab) start(b sandbox.Box) string {
+func (l *lab) start(b sandbox.ContainerConfig) string {
 	l.Helper()
 	_, err := l.Create(l.Context(), b)
 	l.must(err)
@@ -193,7 +193,7 @@ func (l *lab) start(b sandbox.Box) string {
 }
 
 // run runs a container to its end and returns its output.
-func (l *lab) run(b sandbox.Box) (sandbox.Exit, string) {
+func (l *lab) run(b sandbox.ContainerConfig) (sandbox.Exit, string) {
 	l.Helper()
 	name := l.start(b)
 	exit, err := l.Wait(l.Context(), name)
@@ -204,7 +204,7 @@ func (l *lab) run(b sandbox.Box) (sandbox.Exit, string) {
 }
 
 // good is run for a container that must exit with 0.
-func (l *lab) good(b sandbox.Box) string {
+func (l *lab) good(b sandbox.ContainerConfig) string {
 	l.Helper()
 	exit, log := l.run(b)
 	if exit.Code != 0 {

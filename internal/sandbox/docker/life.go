@@ -23,20 +23,20 @@ import (
 // Start starts a container once. It does nothing if the container runs and fails if it has ended.
 func (e *Engine) Start(ctx context.Context, name string) (err error) {
 	defer func() { err = about(missing(err), "cannot start container %q", name) }()
-	box, err := e.inspectBox(ctx, name)
+	inspected, err := e.inspectContainer(ctx, name)
 	if err != nil {
 		return err
 	}
-	switch toStatus(box).State {
+	switch toStatus(inspected).State {
 	case sandbox.Running:
 		return nil
 	case sandbox.Exited:
 		return errors.New("it has already run")
 	}
 	return e.change(ctx, long, func(ctx context.Context) error {
-		return e.api.ContainerStart(ctx, box.ID, container.StartOptions{})
+		return e.api.ContainerStart(ctx, inspected.ID, container.StartOptions{})
 	}, func(ctx context.Context) (bool, error) {
-		now, err := e.inspectBox(ctx, box.ID)
+		now, err := e.inspectContainer(ctx, inspected.ID)
 		return err == nil && toStatus(now).State != sandbox.Created, err
 	})
 }
@@ -47,13 +47,13 @@ const noExit = "did not receive an exit event"
 // endBox makes a call that ends or removes a container. It uses the id, so that a delayed call
 // cannot affect a later container of the same name. If the engine fails to stop the container, or
 // needs more than limit, the killer does, and the call is made again.
-func (e *Engine) endBox(ctx context.Context, name string, limit time.Duration,
+func (e *Engine) endContainer(ctx context.Context, name string, limit time.Duration,
 	call func(context.Context, string) error) error {
-	box, err := e.inspectBox(ctx, name)
+	inspected, err := e.inspectContainer(ctx, name)
 	if err != nil {
 		return err
 	}
-	end := func(ctx context.Context) error { return missing(call(ctx, box.ID)) }
+	end := func(ctx context.Context) error { return missing(call(ctx, inspected.ID)) }
 	var late error
 	err = e.do(ctx, limit, func(ctx context.Context) error {
 		if late != nil {
@@ -72,7 +72,7 @@ func (e *Engine) endBox(ctx context.Context, name string, limit time.Duration,
 	if late == nil && (!answered || errdefs.IsConflict(err)) {
 		return err
 	}
-	if err := e.force(ctx, box.ID, cmp.Or(late, err)); err != nil {
+	if err := e.force(ctx, inspected.ID, cmp.Or(late, err)); err != nil {
 		return err
 	}
 	return e.do(ctx, long, end)
@@ -99,11 +99,11 @@ func (e *Engine) Wait(ctx context.Context, name string) (sandbox.Exit, error) {
 // end inspects a container. Only this reports whether it ever ran (the wait call returns 0 if not)
 // and whether the kernel killed it for its memory.
 func (e *Engine) end(ctx context.Context, name string) (exit sandbox.Exit, over bool, err error) {
-	box, err := e.inspectBox(ctx, name)
+	inspected, err := e.inspectContainer(ctx, name)
 	if err != nil {
 		return exit, false, err
 	}
-	switch s := toStatus(box); s.State {
+	switch s := toStatus(inspected); s.State {
 	case sandbox.Created:
 		if s.Error != "" {
 			return exit, false, fmt.Errorf("it never started: %s (code %d)", s.Error, s.ExitCode)
@@ -111,7 +111,7 @@ func (e *Engine) end(ctx context.Context, name string) (exit sandbox.Exit, over 
 		return exit, false, errors.New("it never started")
 	case sandbox.Exited:
 		exit = sandbox.Exit{Code: s.ExitCode, OOMKilled: s.OOMKilled}
-		if cause, ok := e.forced.Load(box.ID); ok {
+		if cause, ok := e.forced.Load(inspected.ID); ok {
 			exit.Forced = cause.(string)
 		}
 		return exit, true, nil
@@ -144,7 +144,7 @@ func (e *Engine) waitOnce(ctx context.Context, name string) error {
 // container has ended.
 func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) error {
 	options := container.StopOptions{Timeout: new(int((grace + time.Second - 1) / time.Second))}
-	return about(e.endBox(ctx, name, grace+short, func(ctx context.Context, id string) error {
+	return about(e.endContainer(ctx, name, grace+short, func(ctx context.Context, id string) error {
 		return e.api.ContainerStop(ctx, id, options)
 	}), "cannot stop container %q", name)
 }
@@ -152,7 +152,7 @@ func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) err
 // Remove ends a container and removes it with its anonymous volumes. A missing container is not an
 // error.
 func (e *Engine) Remove(ctx context.Context, name string) error {
-	err := e.endBox(ctx, name, short, func(ctx context.Context, id string) error {
+	err := e.endContainer(ctx, name, short, func(ctx context.Context, id string) error {
 		err := e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 		if !errdefs.IsConflict(err) {
 			return err
@@ -173,23 +173,23 @@ func (e *Engine) Remove(ctx context.Context, name string) error {
 
 // Status returns the status of a container, or sandbox.ErrNotFound.
 func (e *Engine) Status(ctx context.Context, name string) (sandbox.Status, error) {
-	box, err := e.inspectBox(ctx, name)
+	inspected, err := e.inspectContainer(ctx, name)
 	if err != nil {
 		return sandbox.Status{}, about(err, "cannot inspect container %q", name)
 	}
-	return toStatus(box), nil
+	return toStatus(inspected), nil
 }
 
 // List returns all containers with the labels, sorted by name. A label with an empty value matches
 // any value.
 func (e *Engine) List(ctx context.Context, labels map[string]string) ([]sandbox.Status, error) {
-	boxes, err := e.inspectAll(ctx, labels)
+	containers, err := e.inspectAll(ctx, labels)
 	if err != nil {
 		return nil, about(err, "cannot list containers")
 	}
-	out := make([]sandbox.Status, 0, len(boxes))
-	for _, box := range boxes {
-		out = append(out, toStatus(box))
+	out := make([]sandbox.Status, 0, len(containers))
+	for _, inspected := range containers {
+		out = append(out, toStatus(inspected))
 	}
 	return out, nil
 }
@@ -203,22 +203,22 @@ func (e *Engine) inspectAll(ctx context.Context, labels map[string]string) ([]co
 	}
 	var out []container.InspectResponse
 	for _, item := range list {
-		box, err := e.inspectBox(ctx, item.ID)
+		inspected, err := e.inspectContainer(ctx, item.ID)
 		if errors.Is(err, sandbox.ErrNotFound) {
 			continue // removed after the list
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, box)
+		out = append(out, inspected)
 	}
 	slices.SortFunc(out, func(a, b container.InspectResponse) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
 }
 
-func (e *Engine) inspectBox(ctx context.Context, name string) (container.InspectResponse, error) {
-	box, err := get(ctx, e.conn, e.api.ContainerInspect, name)
-	return box, missing(err)
+func (e *Engine) inspectContainer(ctx context.Context, name string) (container.InspectResponse, error) {
+	inspected, err := get(ctx, e.conn, e.api.ContainerInspect, name)
+	return inspected, missing(err)
 }
 
 // missing converts the engine's error for a missing container to sandbox.ErrNotFound.
@@ -240,26 +240,26 @@ func withLabels(labels map[string]string) filters.Args {
 	return args
 }
 
-func toStatus(box container.InspectResponse) sandbox.Status {
+func toStatus(inspected container.InspectResponse) sandbox.Status {
 	var addresses []string
-	if box.NetworkSettings != nil {
-		for _, end := range box.NetworkSettings.Networks {
+	if inspected.NetworkSettings != nil {
+		for _, end := range inspected.NetworkSettings.Networks {
 			addresses = append(addresses, end.IPAddress, end.GlobalIPv6Address)
 		}
 	}
 	slices.Sort(addresses)
 	return sandbox.Status{
-		ID:         box.ID,
-		Name:       strings.TrimPrefix(box.Name, "/"),
-		Labels:     box.Config.Labels,
-		State:      toState(box.State),
-		ExitCode:   box.State.ExitCode,
-		OOMKilled:  box.State.OOMKilled,
-		Error:      wording.OneLine(box.State.Error),
-		CreatedAt:  toTime(box.Created),
-		StartedAt:  toTime(box.State.StartedAt),
-		FinishedAt: toTime(box.State.FinishedAt),
-		Env:        pairs(box.Config.Env),
+		ID:         inspected.ID,
+		Name:       strings.TrimPrefix(inspected.Name, "/"),
+		Labels:     inspected.Config.Labels,
+		State:      toState(inspected.State),
+		ExitCode:   inspected.State.ExitCode,
+		OOMKilled:  inspected.State.OOMKilled,
+		Error:      wording.OneLine(inspected.State.Error),
+		CreatedAt:  toTime(inspected.Created),
+		StartedAt:  toTime(inspected.State.StartedAt),
+		FinishedAt: toTime(inspected.State.FinishedAt),
+		Env:        pairs(inspected.Config.Env),
 		Addresses:  slices.DeleteFunc(addresses, func(at string) bool { return at == "" }),
 	}
 }

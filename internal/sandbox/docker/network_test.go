@@ -67,14 +67,14 @@ func TestIsolatedNetworkReachesAPeerAndNotTheHost(t *testing.T) {
 	port, word := l.hostService()
 	inner, outer := l.network("inner", false), l.network("outer", true)
 
-	peer := l.box("peer", "serve", "9000", "peer's word")
+	peer := l.container("peer", "serve", "9000", "peer's word")
 	peer.Reach.Endpoints = []sandbox.Endpoint{{Network: inner, Aliases: []string{"app"}}}
 	l.awaitLog(l.start(peer), "listening")
 
 	asks := append([]string{"dial", "app:9000"}, l.hostAddresses(inner, port)...)
-	box := l.box("a", asks...)
-	box.Reach.Endpoints = []sandbox.Endpoint{{Network: inner}}
-	log := l.good(box)
+	desired := l.container("a", asks...)
+	desired.Reach.Endpoints = []sandbox.Endpoint{{Network: inner}}
+	log := l.good(desired)
 	if !strings.Contains(log, `app:9000 said "peer's word"`) {
 		t.Errorf("dial to the peer: got\n%s\nwant %q in it", log, `app:9000 said "peer's word"`)
 	}
@@ -83,20 +83,20 @@ func TestIsolatedNetworkReachesAPeerAndNotTheHost(t *testing.T) {
 	}
 
 	// The same question from an ordinary bridge, so that silence above means isolation.
-	control := l.box("control", append([]string{"dial"}, l.hostAddresses(outer, port)...)...)
+	control := l.container("control", append([]string{"dial"}, l.hostAddresses(outer, port)...)...)
 	control.Reach.Endpoints = []sandbox.Endpoint{{Network: outer}}
 	if log := l.good(control); !strings.Contains(log, word) {
 		t.Errorf("dial to the host from an ordinary bridge: got\n%s\nwant %q, else the test proves nothing", log, word)
 	}
 }
 
-func TestJoinedBoxHasTheHoldersReach(t *testing.T) {
+func TestJoinedContainerHasTheHoldersReach(t *testing.T) {
 	l := newLab(t)
 	inner := l.network("inner", false)
-	holder := l.box("holder", "serve", "9000", "holder's word")
+	holder := l.container("holder", "serve", "9000", "holder's word")
 	holder.Reach.Endpoints = []sandbox.Endpoint{{Network: inner, Aliases: []string{"app"}}}
 	l.awaitLog(l.start(holder), "listening")
-	joined := l.box("a", "dial", "127.0.0.1:9000", "app:9000", "--", "cat", "/proc/sys/net/ipv6/conf/all/disable_ipv6", "--", "cat", "/proc/sys/net/ipv4/ip_forward")
+	joined := l.container("a", "dial", "127.0.0.1:9000", "app:9000", "--", "cat", "/proc/sys/net/ipv6/conf/all/disable_ipv6", "--", "cat", "/proc/sys/net/ipv4/ip_forward")
 	joined.Reach.Join = holder.Name
 	want := "127.0.0.1:9000 said \"holder's word\"\napp:9000 said \"holder's word\"\n1\n0\n"
 	if log := l.good(joined); log != want {
@@ -106,7 +106,7 @@ func TestJoinedBoxHasTheHoldersReach(t *testing.T) {
 
 func TestNoNetworkAtAll(t *testing.T) {
 	l := newLab(t)
-	if log := l.good(l.box("a", "cat", "/proc/net/dev")); strings.Contains(log, "eth") {
+	if log := l.good(l.container("a", "cat", "/proc/net/dev")); strings.Contains(log, "eth") {
 		t.Errorf("network devices: got\n%s\nwant it without %q", log, "eth")
 	}
 }
@@ -116,12 +116,12 @@ func TestNoNetworkAtAll(t *testing.T) {
 func TestTwoEndpoints(t *testing.T) {
 	l := newLab(t)
 	inner, outer := l.network("a-inner", false), l.network("z-outer", true)
-	gateway := l.box("gateway", "cat", "/proc/net/route", "--", "serve", "9000", "gateway's word")
+	gateway := l.container("gateway", "cat", "/proc/net/route", "--", "serve", "9000", "gateway's word")
 	gateway.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: inner, Aliases: []string{"llm"}}, {Network: outer}}, Resolve: true}
 	l.awaitLog(l.start(gateway), "listening")
-	box := l.box("a", "dial", "llm:9000")
-	box.Reach.Endpoints = []sandbox.Endpoint{{Network: inner}}
-	if log := l.good(box); log != "llm:9000 said \"gateway's word\"\n" {
+	desired := l.container("a", "dial", "llm:9000")
+	desired.Reach.Endpoints = []sandbox.Endpoint{{Network: inner}}
+	if log := l.good(desired); log != "llm:9000 said \"gateway's word\"\n" {
 		t.Errorf("dial to the gateway: got %q, want %q", log, "llm:9000 said \"gateway's word\"\n")
 	}
 	log, err := l.Logs(t.Context(), gateway.Name, 1<<12)
@@ -136,9 +136,9 @@ func TestTwoEndpoints(t *testing.T) {
 
 func TestOutsideNamesNeedEgress(t *testing.T) {
 	l := newLab(t)
-	box := l.box("a", "exit", "0")
-	box.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: l.network("n", false)}}, Resolve: true}
-	if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), "without an egress") {
+	desired := l.container("a", "exit", "0")
+	desired.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: l.network("n", false)}}, Resolve: true}
+	if _, err := l.Create(t.Context(), desired); err == nil || !strings.Contains(err.Error(), "without an egress") {
 		t.Errorf("names without egress: got error %v, want one with %q", err, "without an egress")
 	}
 }
@@ -148,13 +148,13 @@ func TestForeignNetworkAndVolumeAreRefused(t *testing.T) {
 	other := newLab(t)
 	vol := sandbox.Volume{Name: sandbox.Name(other.project, "v"), Labels: other.labels("volume")}
 	other.must(other.EnsureVolume(t.Context(), vol))
-	net := l.box("a", "exit", "0")
+	net := l.container("a", "exit", "0")
 	net.Reach.Endpoints = []sandbox.Endpoint{{Network: other.network("n", false)}}
-	mount := l.box("b", "exit", "0")
+	mount := l.container("b", "exit", "0")
 	mount.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: vol.Name, Target: "/v"}}
-	for _, box := range []sandbox.Box{net, mount} {
-		if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), "does not belong to this project") {
-			t.Errorf("container %q: got error %v, want one with %q", box.Name, err, "does not belong to this project")
+	for _, desired := range []sandbox.ContainerConfig{net, mount} {
+		if _, err := l.Create(t.Context(), desired); err == nil || !strings.Contains(err.Error(), "does not belong to this project") {
+			t.Errorf("container %q: got error %v, want one with %q", desired.Name, err, "does not belong to this project")
 		}
 	}
 }
@@ -163,9 +163,9 @@ func TestForeignNetworkAndVolumeAreRefused(t *testing.T) {
 func TestForeignNetwork(t *testing.T) {
 	l, other := newLab(t), newLab(t)
 	for name, ok := range map[string]bool{other.network("n", true): true, "host": false, "none": false} {
-		box := l.box("on-"+name, "exit", "0")
-		box.Reach.Endpoints = []sandbox.Endpoint{{Network: name, Foreign: true}}
-		if _, err := l.Create(t.Context(), box); (err == nil) != ok {
+		desired := l.container("on-"+name, "exit", "0")
+		desired.Reach.Endpoints = []sandbox.Endpoint{{Network: name, Foreign: true}}
+		if _, err := l.Create(t.Context(), desired); (err == nil) != ok {
 			t.Errorf("container on network %q: got error %v, want it created: %v", name, err, ok)
 		}
 	}
@@ -228,7 +228,7 @@ func (l *lab) twin(n sandbox.Network, subnet string) (id string) {
 func TestTwinNetworks(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		used    int // which of the two has a box on it, 0 for neither
+		used    int // which of the two has a container on it, 0 for neither
 		foreign bool
 	}{{"none is used", 0, false}, {"the first is used", 1, false}, {"the second is used", 2, false}, {"they are another's", 0, true}} {
 		t.Run(c.name, func(t *testing.T) {
@@ -245,9 +245,9 @@ func TestTwinNetworks(t *testing.T) {
 				}
 			})
 			if c.used > 0 {
-				box := l.box("on-it", "block")
-				box.Reach.Endpoints = []sandbox.Endpoint{{Network: l.network("other", false)}}
-				l.must(l.api.NetworkConnect(t.Context(), ids[c.used], l.start(box), nil))
+				desired := l.container("on-it", "block")
+				desired.Reach.Endpoints = []sandbox.Endpoint{{Network: l.network("other", false)}}
+				l.must(l.api.NetworkConnect(t.Context(), ids[c.used], l.start(desired), nil))
 			}
 			err := l.EnsureNetwork(t.Context(), n)
 			if c.foreign == (err == nil) {

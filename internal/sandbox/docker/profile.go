@@ -53,25 +53,25 @@ var filter = sync.OnceValue(func() string {
 
 // profile returns the engine's settings for a container: the hardening and everything in its
 // specification.
-func profile(box sandbox.Box, info sandbox.Info) (container.Config, container.HostConfig, network.NetworkingConfig) {
-	host := hardened(box)
-	if unlabelled(box, info) {
+func profile(desired sandbox.ContainerConfig, info sandbox.Info) (container.Config, container.HostConfig, network.NetworkingConfig) {
+	host := hardened(desired)
+	if unlabelled(desired, info) {
 		host.SecurityOpt = append(host.SecurityOpt, labelDisable)
 	}
-	host.Resources = resources(box.Limits, info)
-	host.Mounts = mounts(box.Mounts)
-	host.Tmpfs = tmpfs(box)
-	reach(&host, box)
-	config := config(box)
-	if box.Publish > 0 {
-		port := nat.Port(fmt.Sprintf("%d/tcp", box.Publish))
+	host.Resources = resources(desired.Limits, info)
+	host.Mounts = mounts(desired.Mounts)
+	host.Tmpfs = tmpfs(desired)
+	reach(&host, desired)
+	config := config(desired)
+	if desired.Publish > 0 {
+		port := nat.Port(fmt.Sprintf("%d/tcp", desired.Publish))
 		host.PortBindings = nat.PortMap{port: {{HostIP: "127.0.0.1", HostPort: port.Port()}}}
 		config.ExposedPorts = nat.PortSet{port: {}}
 	}
-	if box.Reach.Join == "" {
+	if desired.Reach.Join == "" {
 		config.Hostname = hostname // the engine rejects a host name with Join
 	}
-	return config, host, endpoints(box.Reach)
+	return config, host, endpoints(desired.Reach)
 }
 
 // labelDisable disables SELinux for a container. SELinux would deny access to the mounted files of
@@ -81,59 +81,61 @@ const labelDisable = "label=disable"
 
 // unlabelled reports whether a container runs without SELinux. A service shares no files and keeps
 // it.
-func unlabelled(box sandbox.Box, info sandbox.Info) bool { return info.SELinux && !box.Loose }
+func unlabelled(desired sandbox.ContainerConfig, info sandbox.Info) bool {
+	return info.SELinux && !desired.Loose
+}
 
-func config(box sandbox.Box) container.Config {
+func config(desired sandbox.ContainerConfig) container.Config {
 	c := container.Config{
-		Image:        box.Image,
-		User:         box.User,
-		Env:          box.Env,
-		WorkingDir:   box.Dir,
-		Labels:       box.Labels,
+		Image:        desired.Image,
+		User:         desired.User,
+		Env:          desired.Env,
+		WorkingDir:   desired.Dir,
+		Labels:       desired.Labels,
 		StopSignal:   "SIGTERM",
 		StopTimeout:  new(stopSeconds),
-		Tty:          box.Term,
-		OpenStdin:    box.Term || box.Stdin,
-		StdinOnce:    box.Term,
-		AttachStdin:  box.Term,
-		AttachStdout: box.Term,
-		AttachStderr: box.Term,
+		Tty:          desired.Term,
+		OpenStdin:    desired.Term || desired.Stdin,
+		StdinOnce:    desired.Term,
+		AttachStdin:  desired.Term,
+		AttachStdout: desired.Term,
+		AttachStderr: desired.Term,
 	}
-	if box.Seals {
+	if desired.Seals {
 		c.User = root
 	}
-	if box.Loose {
-		c.Cmd = box.Argv // the image's entry point prepares the service
+	if desired.Loose {
+		c.Cmd = desired.Argv // the image's entry point prepares the service
 		return c
 	}
-	c.Entrypoint = box.Argv // with an entry point the engine ignores the image's command
+	c.Entrypoint = desired.Argv // with an entry point the engine ignores the image's command
 	c.Healthcheck = &container.HealthConfig{Test: []string{"NONE"}}
 	return c
 }
 
 // hardened returns the restrictions of a container.
-func hardened(box sandbox.Box) container.HostConfig {
+func hardened(desired sandbox.ContainerConfig) container.HostConfig {
 	// The engine's init reaps zombies, which count as processes, and forwards SIGTERM.
 	// abl's own programs do that without it: other programs of a role could access the
 	// memory of the engine's init, and that of a holder would keep its capabilities.
-	ours := strings.HasPrefix(strings.Join(box.Argv, " "), helper.Bin+"/")
+	ours := strings.HasPrefix(strings.Join(desired.Argv, " "), helper.Bin+"/")
 	h := container.HostConfig{
-		Init:           new(box.Loose || !box.Seals && !ours),
+		Init:           new(desired.Loose || !desired.Seals && !ours),
 		CapDrop:        []string{"ALL"},
 		SecurityOpt:    []string{"no-new-privileges:true", "seccomp=" + filter()},
-		ReadonlyRootfs: !box.Loose,
+		ReadonlyRootfs: !desired.Loose,
 		IpcMode:        container.IPCModePrivate,
 		CgroupnsMode:   container.CgroupnsModePrivate,
-		ShmSize:        cmp.Or(box.Shm, shm),
+		ShmSize:        cmp.Or(desired.Shm, shm),
 		OomScoreAdj:    oomScore,
 		RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
 		// The default, which a daemon.json may override.
 		LogConfig: container.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "10m", "max-file": "2"}},
 	}
-	if box.Loose {
+	if desired.Loose {
 		h.CapAdd = looseCaps
 	}
-	if box.Seals {
+	if desired.Seals {
 		h.CapAdd = sealCaps
 	}
 	return h
@@ -161,12 +163,12 @@ func resources(l sandbox.Limits, info sandbox.Info) container.Resources {
 
 // reach sets the network settings. A joined namespace brings its DNS and sysctls, and the engine
 // rejects other ones.
-func reach(h *container.HostConfig, box sandbox.Box) {
-	r := box.Reach
+func reach(h *container.HostConfig, desired sandbox.ContainerConfig) {
+	r := desired.Reach
 	switch {
 	case r.Join != "":
 		h.NetworkMode = container.NetworkMode("container:" + r.Join)
-		if box.Below {
+		if desired.Below {
 			h.PidMode = container.PidMode(h.NetworkMode)
 		}
 		return
@@ -238,13 +240,13 @@ func alwaysReadOnly(w sandbox.What) bool {
 }
 
 // tmpfs returns the mount options by target.
-func tmpfs(box sandbox.Box) map[string]string {
-	if len(box.Tmpfs) == 0 {
+func tmpfs(desired sandbox.ContainerConfig) map[string]string {
+	if len(desired.Tmpfs) == 0 {
 		return nil
 	}
-	out := make(map[string]string, len(box.Tmpfs))
-	for _, t := range box.Tmpfs {
-		out[t.Target] = tmpfsOptions(t, box.User)
+	out := make(map[string]string, len(desired.Tmpfs))
+	for _, t := range desired.Tmpfs {
+		out[t.Target] = tmpfsOptions(t, desired.User)
 	}
 	return out
 }

@@ -19,9 +19,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // samples are the types of containers that abl creates.
-func samples() map[string]sandbox.Box {
+func samples() map[string]sandbox.ContainerConfig {
 	limits := sandbox.Limits{Memory: 4 << 30, CPUs: 2, Pids: 512, FileSize: 1 << 30, OpenFile: 4096}
-	base := sandbox.Box{
+	base := sandbox.ContainerConfig{
 		Name: "n", Image: "sha256:abc", User: "1000:1001", Argv: []string{"/abl/bin/abl-run"}, Env: []string{"A=b"},
 		Dir: "/workspace/src", Limits: limits,
 		Labels: map[string]string{sandbox.LabelProject: "p", sandbox.LabelKind: "role"},
@@ -47,13 +47,13 @@ func samples() map[string]sandbox.Box {
 	loose.Loose, loose.User, loose.Argv, loose.Reach.Join, loose.Below = true, "", []string{"-c", "x"}, "holder", true
 	seals.Seals, seals.Reach = true, sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "n1"}}}
 	shell.Term, shell.Reach.Join, shell.Argv = true, "holder", []string{"/bin/bash"}
-	return map[string]sandbox.Box{"joined": joined, "own": own, "egress": egress, "none": none, "loose": loose, "shell": shell, "seals": seals}
+	return map[string]sandbox.ContainerConfig{"joined": joined, "own": own, "egress": egress, "none": none, "loose": loose, "shell": shell, "seals": seals}
 }
 
 func TestProfileGolden(t *testing.T) {
-	for name, box := range samples() {
+	for name, desired := range samples() {
 		t.Run(name, func(t *testing.T) {
-			config, host, net := profile(box, sandbox.Info{CPUs: 8})
+			config, host, net := profile(desired, sandbox.Info{CPUs: 8})
 			for i, o := range host.SecurityOpt {
 				host.SecurityOpt[i] = strings.Replace(o, filter(), "seccomp.json", 1)
 			}
@@ -84,27 +84,27 @@ func golden(t *testing.T, path string, got []byte) {
 
 // These rules apply to every type of container, independent of the golden files.
 func TestProfileLaws(t *testing.T) {
-	for name, box := range samples() {
-		c, h, n := profile(box, sandbox.Info{CPUs: 1})
+	for name, desired := range samples() {
+		c, h, n := profile(desired, sandbox.Info{CPUs: 1})
 		laws := map[string]bool{
 			"drops every capability":         slices.Equal(h.CapDrop, []string{"ALL"}),
-			"adds none unless loose":         len(h.CapAdd) == 0 || box.Loose || box.Seals,
-			"is root to close its network":   (c.User == "0:0") == box.Seals,
-			"is process 1 where it is abl's": *h.Init != (box.Seals || !box.Loose && strings.HasPrefix(box.Argv[0], "/abl/bin/")),
+			"adds none unless loose":         len(h.CapAdd) == 0 || desired.Loose || desired.Seals,
+			"is root to close its network":   (c.User == "0:0") == desired.Seals,
+			"is process 1 where it is abl's": *h.Init != (desired.Seals || !desired.Loose && strings.HasPrefix(desired.Argv[0], "/abl/bin/")),
 			"filters system calls by abl's":  slices.Contains(h.SecurityOpt, "seccomp="+filter()),
 			"takes no new privileges":        slices.Contains(h.SecurityOpt, "no-new-privileges:true"),
 			"is not privileged":              !h.Privileged && len(h.Devices) == 0 && len(h.DeviceRequests) == 0,
-			"cannot write its root":          h.ReadonlyRootfs || box.Loose,
-			"uses mounts, never binds":       len(h.Binds) == 0 && len(h.VolumesFrom) == 0 && len(h.Mounts) == len(box.Mounts),
+			"cannot write its root":          h.ReadonlyRootfs || desired.Loose,
+			"uses mounts, never binds":       len(h.Binds) == 0 && len(h.VolumesFrom) == 0 && len(h.Mounts) == len(desired.Mounts),
 			"publishes nothing":              len(h.PortBindings) == 0 && !h.PublishAllPorts && len(c.ExposedPorts) == 0,
 			"has no swap":                    h.MemorySwap == h.Memory,
 			"asks for the CPUs there are":    h.NanoCPUs == 1e9,
 			"is never restarted or removed":  h.RestartPolicy.Name == "no" && !h.AutoRemove,
 			"says its log driver":            h.LogConfig.Type == "json-file" && h.LogConfig.Config["max-size"] == "10m",
 			"takes one network at create":    len(n.EndpointsConfig) <= 1,
-			"asks a holder for nothing":      box.Reach.Join == "" || h.DNS == nil && h.Sysctls == nil && c.Hostname == "" && h.ExtraHosts == nil,
-			"has IPv6 off of its own":        box.Reach.Join != "" || h.Sysctls["net.ipv6.conf.all.disable_ipv6"] == "1",
-			"asks no resolver of the host":   len(box.Reach.Endpoints) == 0 || box.Reach.Resolve || slices.Equal(h.DNS, []string{"127.0.0.1"}),
+			"asks a holder for nothing":      desired.Reach.Join == "" || h.DNS == nil && h.Sysctls == nil && c.Hostname == "" && h.ExtraHosts == nil,
+			"has IPv6 off of its own":        desired.Reach.Join != "" || h.Sysctls["net.ipv6.conf.all.disable_ipv6"] == "1",
+			"asks no resolver of the host":   len(desired.Reach.Endpoints) == 0 || desired.Reach.Resolve || slices.Equal(h.DNS, []string{"127.0.0.1"}),
 		}
 		for law, holds := range laws {
 			if !holds {
@@ -174,14 +174,14 @@ func TestSELinux(t *testing.T) {
 		"off": {false, false, false}, "on": {true, false, true}, "a service": {true, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			box := sandbox.Box{Name: "b", Image: "i", Loose: c.loose}
-			_, host, _ := profile(box, sandbox.Info{SELinux: c.selinux})
+			desired := sandbox.ContainerConfig{Name: "b", Image: "i", Loose: c.loose}
+			_, host, _ := profile(desired, sandbox.Info{SELinux: c.selinux})
 			if got := slices.Contains(host.SecurityOpt, "label=disable"); got != c.want {
 				t.Errorf("label=disable: got %t, want %t", got, c.want)
 			}
-			f := found{box: container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &host}}}
+			f := found{container: container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &host}}}
 			f.info.SELinux = c.selinux
-			if got, want := securityOptions(f.box), wantSecurity(box, f); got != want {
+			if got, want := securityOptions(f.container), wantSecurity(desired, f); got != want {
 				t.Errorf("security options: got %q, want %q", got, want)
 			}
 		})

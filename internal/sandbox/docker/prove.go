@@ -17,17 +17,17 @@ import (
 
 // found is the engine's description of a container, its image and its networks.
 type found struct {
-	info   sandbox.Info
-	box    container.InspectResponse
-	image  image.InspectResponse
-	holder *container.InspectResponse // nil without Join
-	nets   map[string]network.Inspect // networks of the container, or of its holder, by name
+	info      sandbox.Info
+	container container.InspectResponse
+	image     image.InspectResponse
+	holder    *container.InspectResponse // nil without Join
+	nets      map[string]network.Inspect // networks of the container, or of its holder, by name
 }
 
 // Prove compares a created container with its specification and returns all checks. It fails if the
 // engine does not respond.
-func (e *Engine) Prove(ctx context.Context, box sandbox.Box) (proof sandbox.Proof, err error) {
-	defer func() { err = about(err, "cannot verify container %q", box.Name) }()
+func (e *Engine) Prove(ctx context.Context, desired sandbox.ContainerConfig) (proof sandbox.Proof, err error) {
+	defer func() { err = about(err, "cannot verify container %q", desired.Name) }()
 	info, err := e.Info(ctx)
 	if err != nil {
 		return nil, err
@@ -36,28 +36,28 @@ func (e *Engine) Prove(ctx context.Context, box sandbox.Box) (proof sandbox.Proo
 	// In parallel, because each call waits for this.
 	var all sync.WaitGroup
 	var berr, ierr, nerr error
-	all.Go(func() { f.box, berr = e.inspectBox(ctx, box.Name) })
-	all.Go(func() { f.image, ierr = e.inspectImage(ctx, box.Image) })
-	all.Go(func() { f.holder, f.nets, nerr = e.inspectAround(ctx, box) })
+	all.Go(func() { f.container, berr = e.inspectContainer(ctx, desired.Name) })
+	all.Go(func() { f.image, ierr = e.inspectImage(ctx, desired.Image) })
+	all.Go(func() { f.holder, f.nets, nerr = e.inspectAround(ctx, desired) })
 	all.Wait()
 	if err := errors.Join(berr, ierr, nerr); err != nil {
 		return nil, err
 	}
-	return compare(box, f), nil
+	return compare(desired, f), nil
 }
 
 // inspectAround inspects the holder of a joined container and the networks of both.
 func (e *Engine) inspectAround(ctx context.Context,
-	box sandbox.Box) (*container.InspectResponse, map[string]network.Inspect, error) {
+	desired sandbox.ContainerConfig) (*container.InspectResponse, map[string]network.Inspect, error) {
 	names := map[string]bool{}
-	for _, end := range box.Reach.Endpoints {
+	for _, end := range desired.Reach.Endpoints {
 		names[end.Network] = true
 	}
 	var holder *container.InspectResponse
-	if box.Reach.Join != "" {
-		h, err := e.inspectBox(ctx, box.Reach.Join)
+	if desired.Reach.Join != "" {
+		h, err := e.inspectContainer(ctx, desired.Reach.Join)
 		if err != nil {
-			return nil, nil, about(err, "holder %q", box.Reach.Join)
+			return nil, nil, about(err, "holder %q", desired.Reach.Join)
 		}
 		holder = &h
 		for name := range h.NetworkSettings.Networks {
@@ -121,9 +121,9 @@ func pairs(env []string) map[string]string {
 }
 
 // wantSecurity returns the expected security options.
-func wantSecurity(box sandbox.Box, f found) string {
+func wantSecurity(desired sandbox.ContainerConfig, f found) string {
 	options := "no-new-privileges seccomp=abl"
-	if f.info.SELinux && !box.Loose {
+	if f.info.SELinux && !desired.Loose {
 		options = "label=disable " + options
 	}
 	return options

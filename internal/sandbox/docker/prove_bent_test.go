@@ -12,7 +12,7 @@ import (
 // Prove rejects a container that a real engine created with a weakened profile.
 func TestProveRefusesAWeakerProfile(t *testing.T) {
 	l := newLab(t)
-	box := l.provable()["joined"]
+	desired := l.provable()["joined"]
 	info, err := l.Info(t.Context())
 	l.must(err)
 	for name, c := range map[string]struct {
@@ -45,12 +45,12 @@ func TestProveRefusesAWeakerProfile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := l.in(t)
-			config, host, net := profile(box, info)
+			config, host, net := profile(desired, info)
 			c.bend(&config, &host)
-			l.must(l.Remove(t.Context(), box.Name))
-			_, err := l.api.ContainerCreate(t.Context(), &config, &host, &net, nil, box.Name)
+			l.must(l.Remove(t.Context(), desired.Name))
+			_, err := l.api.ContainerCreate(t.Context(), &config, &host, &net, nil, desired.Name)
 			l.must(err)
-			proof, err := l.Prove(t.Context(), box)
+			proof, err := l.Prove(t.Context(), desired)
 			l.must(err)
 			if found, ok := proof.Get(c.check); !ok || found.OK || !errors.Is(proof.Err(), sandbox.ErrUnproven) {
 				t.Errorf("got %+v, %v, want the check %q to fail", found, proof.Err(), c.check)

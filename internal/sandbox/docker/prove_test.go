@@ -19,10 +19,10 @@ import (
 )
 
 // provable creates the networks and volumes of the samples and returns the samples for this lab.
-func (l *lab) provable() map[string]sandbox.Box {
+func (l *lab) provable() map[string]sandbox.ContainerConfig {
 	l.Helper()
 	inner, outer := l.network("inner", false), l.network("outer", true)
-	holder := l.box("holder", "block")
+	holder := l.container("holder", "block")
 	holder.Reach.Endpoints = []sandbox.Endpoint{{Network: inner, Aliases: []string{"app"}}}
 	l.start(holder)
 	scratch := sandbox.Volume{Name: sandbox.Name(l.project, "scratch"), Labels: l.labels("volume")}
@@ -30,24 +30,24 @@ func (l *lab) provable() map[string]sandbox.Box {
 	src, specs := l.dir(nil), l.dir(nil)
 	l.must(os.Mkdir(filepath.Join(src, ".git"), 0o755))
 	out := filepath.Join(l.dir(map[string]string{"stdout": ""}), "stdout")
-	boxes := map[string]sandbox.Box{}
-	for name, box := range samples() {
-		box.Name, box.Image, box.User, box.Labels = sandbox.Name(l.project, name), probeImage, l.user, l.labels("role")
-		box.Argv, box.Mounts, box.Limits.Memory = []string{"/probe", "exit", "0"}, nil, 64<<20
-		if box.Reach.Join != "" {
-			box.Reach.Join, box.Reach.Through = holder.Name, holder.Reach.Endpoints
+	containers := map[string]sandbox.ContainerConfig{}
+	for name, desired := range samples() {
+		desired.Name, desired.Image, desired.User, desired.Labels = sandbox.Name(l.project, name), probeImage, l.user, l.labels("role")
+		desired.Argv, desired.Mounts, desired.Limits.Memory = []string{"/probe", "exit", "0"}, nil, 64<<20
+		if desired.Reach.Join != "" {
+			desired.Reach.Join, desired.Reach.Through = holder.Name, holder.Reach.Endpoints
 		}
-		for i := range box.Reach.Endpoints {
-			box.Reach.Endpoints[i].Network = inner
+		for i := range desired.Reach.Endpoints {
+			desired.Reach.Endpoints[i].Network = inner
 		}
-		boxes[name] = box
+		containers[name] = desired
 	}
-	both := boxes["own"]
+	both := containers["own"]
 	both.Reach = sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: inner, Aliases: []string{"llm", "gateway"}}, {Network: outer}}, Resolve: true}
-	boxes["own"] = both
-	egress := boxes["egress"]
+	containers["own"] = both
+	egress := containers["egress"]
 	egress.Reach.Endpoints[0].Network = outer
-	joined := boxes["joined"]
+	joined := containers["joined"]
 	joined.Mounts = []sandbox.Mount{
 		{What: sandbox.Workspace, Source: src, Target: "/workspace/src"},
 		{What: sandbox.GitDir, Source: filepath.Join(src, ".git"), Target: "/workspace/src/.git"},
@@ -55,47 +55,47 @@ func (l *lab) provable() map[string]sandbox.Box {
 		{What: sandbox.CallOut, Source: out, Target: "/abl/out/stdout"},
 		{What: sandbox.Scratch, Source: scratch.Name, Target: "/scratch"},
 	}
-	boxes["joined"] = joined
-	return boxes
+	containers["joined"] = joined
+	return containers
 }
 
 // Every type of container passes on a real engine. Each check that does not depend only on the
 // engine fails for a container with a different setting.
 func TestProve(t *testing.T) {
 	l := newLab(t)
-	for name, box := range l.provable() {
-		_, err := l.Create(t.Context(), box)
+	for name, desired := range l.provable() {
+		_, err := l.Create(t.Context(), desired)
 		l.must(err)
-		proof, err := l.Prove(t.Context(), box)
+		proof, err := l.Prove(t.Context(), desired)
 		l.must(err)
 		if err := proof.Err(); err != nil || len(proof) < 30 {
 			t.Errorf("proof of %s: got %d checks, error %v, want at least 30 and no error", name, len(proof), err)
 		}
-		l.red(name, box)
+		l.red(name, desired)
 	}
 }
 
 // red proves a container that was created with different settings.
-func (l *lab) red(name string, made sandbox.Box) {
+func (l *lab) red(name string, made sandbox.ContainerConfig) {
 	l.Helper()
-	for check, change := range map[string]func(*sandbox.Box){
-		"image":            func(b *sandbox.Box) { b.Image = "sha256:" + strings.Repeat("0", 64) },
-		"command":          func(b *sandbox.Box) { b.Argv = []string{"/probe", "block"} },
-		"user":             func(b *sandbox.Box) { b.User, b.Seals = "4711:4711", false },
-		"environment":      func(b *sandbox.Box) { b.Env = []string{"A=another"} },
-		"folder":           func(b *sandbox.Box) { b.Dir = "/elsewhere" },
-		"terminal":         func(b *sandbox.Box) { b.Term = !b.Term },
-		"standard input":   func(b *sandbox.Box) { b.Stdin, b.Term = !b.Term && !b.Stdin, false },
-		"labels":           func(b *sandbox.Box) { b.Labels = map[string]string{sandbox.LabelProject: "other"} },
-		"capabilities":     func(b *sandbox.Box) { b.Seals = !b.Seals },
-		"init":             func(b *sandbox.Box) { b.Seals = !b.Seals },
-		"root file system": func(b *sandbox.Box) { b.Loose = !b.Loose },
-		"memory":           func(b *sandbox.Box) { b.Limits.Memory++ },
-		"processes":        func(b *sandbox.Box) { b.Limits.Pids = 7 },
-		"cpus":             func(b *sandbox.Box) { b.Limits.CPUs = 0.25 },
-		"limits of files":  func(b *sandbox.Box) { b.Limits.FileSize = 1 },
-		"tmpfs mounts":     func(b *sandbox.Box) { b.Tmpfs = nil },
-		"mount /workspace/tests": func(b *sandbox.Box) {
+	for check, change := range map[string]func(*sandbox.ContainerConfig){
+		"image":            func(b *sandbox.ContainerConfig) { b.Image = "sha256:" + strings.Repeat("0", 64) },
+		"command":          func(b *sandbox.ContainerConfig) { b.Argv = []string{"/probe", "block"} },
+		"user":             func(b *sandbox.ContainerConfig) { b.User, b.Seals = "4711:4711", false },
+		"environment":      func(b *sandbox.ContainerConfig) { b.Env = []string{"A=another"} },
+		"folder":           func(b *sandbox.ContainerConfig) { b.Dir = "/elsewhere" },
+		"terminal":         func(b *sandbox.ContainerConfig) { b.Term = !b.Term },
+		"standard input":   func(b *sandbox.ContainerConfig) { b.Stdin, b.Term = !b.Term && !b.Stdin, false },
+		"labels":           func(b *sandbox.ContainerConfig) { b.Labels = map[string]string{sandbox.LabelProject: "other"} },
+		"capabilities":     func(b *sandbox.ContainerConfig) { b.Seals = !b.Seals },
+		"init":             func(b *sandbox.ContainerConfig) { b.Seals = !b.Seals },
+		"root file system": func(b *sandbox.ContainerConfig) { b.Loose = !b.Loose },
+		"memory":           func(b *sandbox.ContainerConfig) { b.Limits.Memory++ },
+		"processes":        func(b *sandbox.ContainerConfig) { b.Limits.Pids = 7 },
+		"cpus":             func(b *sandbox.ContainerConfig) { b.Limits.CPUs = 0.25 },
+		"limits of files":  func(b *sandbox.ContainerConfig) { b.Limits.FileSize = 1 },
+		"tmpfs mounts":     func(b *sandbox.ContainerConfig) { b.Tmpfs = nil },
+		"mount /workspace/tests": func(b *sandbox.ContainerConfig) {
 			b.Mounts = append(b.Mounts, sandbox.Mount{What: sandbox.Workspace, Source: "/x", Target: "/workspace/tests"})
 		},
 	} {
@@ -119,9 +119,9 @@ func (l *lab) red(name string, made sandbox.Box) {
 // name.
 func TestProveFindsForeignChanges(t *testing.T) {
 	l := newLab(t)
-	boxes := l.provable()
-	joined, none := boxes["joined"], boxes["none"]
-	for _, b := range []sandbox.Box{joined, none} {
+	containers := l.provable()
+	joined, none := containers["joined"], containers["none"]
+	for _, b := range []sandbox.ContainerConfig{joined, none} {
 		_, err := l.Create(t.Context(), b)
 		l.must(err)
 	}
@@ -140,15 +140,15 @@ func TestProveFindsForeignChanges(t *testing.T) {
 	if c, _ := proof.Get("network"); c.OK {
 		t.Errorf("network of a container without one: got %+v, want a failed check", c)
 	}
-	gone := l.box("gone", "exit", "0")
+	gone := l.container("gone", "exit", "0")
 	if _, err := l.Prove(t.Context(), gone); !errors.Is(err, sandbox.ErrNotFound) {
 		t.Errorf("proof of a missing container: got error %v, want %v", err, sandbox.ErrNotFound)
 	}
 }
 
 // asMade is an engine's description of a correct joined container.
-func asMade(box sandbox.Box) found {
-	config, host, _ := profile(box, sandbox.Info{CPUs: 4})
+func asMade(desired sandbox.ContainerConfig) found {
+	config, host, _ := profile(desired, sandbox.Info{CPUs: 4})
 	host.NetworkMode = "container:dbf0123456789abc"
 	host.MaskedPaths, host.ReadonlyPaths = []string{"/proc/kcore", "/sys/firmware"}, []string{"/proc/sys", "/proc/sysrq-trigger"}
 	var standard image.InspectResponse
@@ -164,11 +164,11 @@ func asMade(box sandbox.Box) found {
 		points = append(points, p)
 	}
 	config.Env = append([]string{"PATH=/bin"}, config.Env...)
-	_, holder, _ := profile(sandbox.Box{Reach: sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "n"}}}}, sandbox.Info{})
+	_, holder, _ := profile(sandbox.ContainerConfig{Reach: sandbox.Reach{Endpoints: []sandbox.Endpoint{{Network: "n"}}}}, sandbox.Info{})
 	return found{
 		info: sandbox.Info{CPUs: 4},
-		box: container.InspectResponse{Config: &config, Mounts: points, NetworkSettings: &container.NetworkSettings{},
-			ContainerJSONBase: &container.ContainerJSONBase{ID: "boxid", Image: "sha256:abc", Path: box.Argv[0], Args: box.Argv[1:], HostConfig: &host, State: &container.State{}}},
+		container: container.InspectResponse{Config: &config, Mounts: points, NetworkSettings: &container.NetworkSettings{},
+			ContainerJSONBase: &container.ContainerJSONBase{ID: "boxid", Image: "sha256:abc", Path: desired.Argv[0], Args: desired.Argv[1:], HostConfig: &host, State: &container.State{}}},
 		image: standard,
 		holder: &container.InspectResponse{
 			ContainerJSONBase: &container.ContainerJSONBase{ID: "dbf0123456789abc", Name: "/holder", HostConfig: &holder, State: &container.State{Running: true, StartedAt: "2026-11-21T09:00:00Z"}},
@@ -181,29 +181,29 @@ func asMade(box sandbox.Box) found {
 
 // Each case is a deviation that an engine could have caused, and the check that detects it.
 func TestCompare(t *testing.T) {
-	box := samples()["joined"]
-	box.Reach.Through = []sandbox.Endpoint{{Network: "n", Aliases: []string{"db"}}}
+	desired := samples()["joined"]
+	desired.Reach.Through = []sandbox.Endpoint{{Network: "n", Aliases: []string{"db"}}}
 	yes, pids, swap := true, int64(-1), int64(4711)
 	host := func(change func(*container.HostConfig)) func(*found) {
-		return func(f *found) { change(f.box.HostConfig) }
+		return func(f *found) { change(f.container.HostConfig) }
 	}
 	cases := []struct {
 		check  string
 		change func(*found)
 	}{
 		{"", func(*found) {}},
-		{"state", func(f *found) { f.box.State.StartedAt = "2026-11-21T09:00:00Z" }},
+		{"state", func(f *found) { f.container.State.StartedAt = "2026-11-21T09:00:00Z" }},
 		{"image", func(f *found) { f.image.ID = "sha256:def" }},
-		{"command", func(f *found) { f.box.Args = []string{"sh"} }},
-		{"user", func(f *found) { f.box.Config.User = "0:0" }},
-		{"user", func(f *found) { f.box.Config.User = "" }},
-		{"environment", func(f *found) { f.box.Config.Env = append(f.box.Config.Env, "GEMINI_API_KEY=k") }},
-		{"environment", func(f *found) { f.box.Config.Env = []string{"PATH=/bin", "A=c"} }},
-		{"folder", func(f *found) { f.box.Config.WorkingDir = "/" }},
-		{"terminal", func(f *found) { f.box.Config.Tty = true }},
-		{"standard input", func(f *found) { f.box.Config.OpenStdin = true }},
-		{"labels", func(f *found) { f.box.Config.Labels = nil }},
-		{"health check", func(f *found) { f.box.Config.Healthcheck = &container.HealthConfig{Test: []string{"CMD", "x"}} }},
+		{"command", func(f *found) { f.container.Args = []string{"sh"} }},
+		{"user", func(f *found) { f.container.Config.User = "0:0" }},
+		{"user", func(f *found) { f.container.Config.User = "" }},
+		{"environment", func(f *found) { f.container.Config.Env = append(f.container.Config.Env, "GEMINI_API_KEY=k") }},
+		{"environment", func(f *found) { f.container.Config.Env = []string{"PATH=/bin", "A=c"} }},
+		{"folder", func(f *found) { f.container.Config.WorkingDir = "/" }},
+		{"terminal", func(f *found) { f.container.Config.Tty = true }},
+		{"standard input", func(f *found) { f.container.Config.OpenStdin = true }},
+		{"labels", func(f *found) { f.container.Config.Labels = nil }},
+		{"health check", func(f *found) { f.container.Config.Healthcheck = &container.HealthConfig{Test: []string{"CMD", "x"}} }},
 		{"privileged", host(func(h *container.HostConfig) { h.Privileged = true })},
 		{"capabilities", host(func(h *container.HostConfig) { h.CapAdd = []string{"CAP_NET_RAW"} })},
 		{"capabilities", host(func(h *container.HostConfig) { h.CapDrop = nil })},
@@ -215,7 +215,7 @@ func TestCompare(t *testing.T) {
 		{"security options", host(func(h *container.HostConfig) {
 			h.SecurityOpt = []string{"no-new-privileges:true", "seccomp=" + strings.Replace(filter(), `"pwrite64"`, `"ptrace"`, 1)}
 		})},
-		{"security options", func(f *found) { f.box.AppArmorProfile = "unconfined" }},
+		{"security options", func(f *found) { f.container.AppArmorProfile = "unconfined" }},
 		{"hidden system paths", host(func(h *container.HostConfig) { h.MaskedPaths = nil })},
 		{"hidden system paths", host(func(h *container.HostConfig) { h.ReadonlyPaths = []string{"/proc/sys"} })},
 		{"root file system", host(func(h *container.HostConfig) { h.ReadonlyRootfs = false })},
@@ -242,22 +242,22 @@ func TestCompare(t *testing.T) {
 		{"limits of files", host(func(h *container.HostConfig) {
 			h.Ulimits = []*container.Ulimit{{Name: "core"}, {Name: "fsize", Soft: 1, Hard: 1 << 30}}
 		})},
-		{"mount /workspace/src", func(f *found) { f.box.Mounts[0].Source = "/p" }},
-		{"mount /workspace/src", func(f *found) { f.box.Mounts[0].Propagation = "rshared" }},
-		{"mount /workspace/src", func(f *found) { f.box.Mounts = f.box.Mounts[1:] }},
-		{"mount /workspace/src", func(f *found) { f.box.Mounts = append(f.box.Mounts, f.box.Mounts[0]) }},
-		{"mount /workspace/src/.git", func(f *found) { f.box.Mounts[1].RW = true }},
-		{"mount /workspace/specs", func(f *found) { f.box.Mounts[2].RW = true }},
+		{"mount /workspace/src", func(f *found) { f.container.Mounts[0].Source = "/p" }},
+		{"mount /workspace/src", func(f *found) { f.container.Mounts[0].Propagation = "rshared" }},
+		{"mount /workspace/src", func(f *found) { f.container.Mounts = f.container.Mounts[1:] }},
+		{"mount /workspace/src", func(f *found) { f.container.Mounts = append(f.container.Mounts, f.container.Mounts[0]) }},
+		{"mount /workspace/src/.git", func(f *found) { f.container.Mounts[1].RW = true }},
+		{"mount /workspace/specs", func(f *found) { f.container.Mounts[2].RW = true }},
 		{"mount /workspace/specs", host(func(h *container.HostConfig) { h.Mounts[2].BindOptions.NonRecursive = false })},
-		{"mount /abl/out/stdout", func(f *found) { f.box.Mounts[4].Source = "/p/other" }},
-		{"mount /app", func(f *found) { f.box.Mounts[6].Name = "other" }},
-		{"mount /app", func(f *found) { f.box.Mounts[6].Driver = "nfs" }},
-		{"mount /s", func(f *found) { f.box.Mounts[7].RW = true }},
+		{"mount /abl/out/stdout", func(f *found) { f.container.Mounts[4].Source = "/p/other" }},
+		{"mount /app", func(f *found) { f.container.Mounts[6].Name = "other" }},
+		{"mount /app", func(f *found) { f.container.Mounts[6].Driver = "nfs" }},
+		{"mount /s", func(f *found) { f.container.Mounts[7].RW = true }},
 		{"mount /var/run/docker.sock", func(f *found) {
-			f.box.Mounts = append(f.box.Mounts, container.MountPoint{Type: "bind", Source: "/var/run/docker.sock", Destination: "/var/run/docker.sock", RW: true})
+			f.container.Mounts = append(f.container.Mounts, container.MountPoint{Type: "bind", Source: "/var/run/docker.sock", Destination: "/var/run/docker.sock", RW: true})
 		}},
 		{"mount /data", func(f *found) {
-			f.box.Mounts = append(f.box.Mounts, container.MountPoint{Type: "volume", Name: strings.Repeat("a", 64), Driver: "local", Destination: "/data", RW: true})
+			f.container.Mounts = append(f.container.Mounts, container.MountPoint{Type: "volume", Name: strings.Repeat("a", 64), Driver: "local", Destination: "/data", RW: true})
 		}},
 		{"binds", host(func(h *container.HostConfig) { h.Binds = []string{"/:/host"} })},
 		{"tmpfs mounts", host(func(h *container.HostConfig) { h.Tmpfs["/tmp"] = "rw" })},
@@ -287,9 +287,9 @@ func TestCompare(t *testing.T) {
 		{"log", host(func(h *container.HostConfig) { h.LogConfig.Type = "journald" })},
 	}
 	for i, c := range cases {
-		f := asMade(box)
+		f := asMade(desired)
 		c.change(&f)
-		proof := compare(box, f)
+		proof := compare(desired, f)
 		var failed []string
 		for _, bad := range proof.Failed() {
 			failed = append(failed, bad.Name)
@@ -302,11 +302,11 @@ func TestCompare(t *testing.T) {
 
 // A proof contains no value of the environment, which may be a token.
 func TestProofOmitsValues(t *testing.T) {
-	box := samples()["joined"]
-	box.Env = []string{"TOKEN=the-secret"}
-	f := asMade(box)
-	f.box.Config.Env = []string{"PATH=/bin", "TOKEN=another-secret"}
-	text, err := json.Marshal(compare(box, f))
+	desired := samples()["joined"]
+	desired.Env = []string{"TOKEN=the-secret"}
+	f := asMade(desired)
+	f.container.Config.Env = []string{"PATH=/bin", "TOKEN=another-secret"}
+	text, err := json.Marshal(compare(desired, f))
 	if err != nil || strings.Contains(string(text), "secret") || !strings.Contains(string(text), "TOKEN with a different value") {
 		t.Errorf("proof: got %s, error %v, want %q and no value", text, err, "TOKEN with a different value")
 	}
@@ -314,29 +314,29 @@ func TestProofOmitsValues(t *testing.T) {
 
 // A service keeps the settings that its image needs, and no others.
 func TestCompareLoose(t *testing.T) {
-	box := samples()["loose"]
-	f := asMade(box)
+	desired := samples()["loose"]
+	f := asMade(desired)
 	f.image.Config.Volumes, f.image.Config.Entrypoint = map[string]struct{}{"/data": {}}, []string{"/entry"}
-	f.box.Path, f.box.Args = "/entry", box.Argv
-	f.holder.Config.Labels[sandbox.LabelProject] = box.Labels[sandbox.LabelProject]
+	f.container.Path, f.container.Args = "/entry", desired.Argv
+	f.holder.Config.Labels[sandbox.LabelProject] = desired.Labels[sandbox.LabelProject]
 	volume := container.MountPoint{Type: "volume", Name: strings.Repeat("a", 64), Driver: "local", Destination: "/data", RW: true}
-	f.box.Mounts = append(f.box.Mounts, volume)
-	if err := compare(box, f).Err(); err != nil {
+	f.container.Mounts = append(f.container.Mounts, volume)
+	if err := compare(desired, f).Err(); err != nil {
 		t.Error(err)
 	}
-	alone := box
+	alone := desired
 	alone.Below = false
 	if compare(alone, f).Err() == nil {
 		t.Error("proof with another container's processes: got no error, want one")
 	}
 	volume.Name, volume.Destination = "named", "/data"
-	f.box.Mounts = []container.MountPoint{volume}
-	if compare(box, f).Err() == nil {
+	f.container.Mounts = []container.MountPoint{volume}
+	if compare(desired, f).Err() == nil {
 		t.Error("proof with a named volume: got no error, want one")
 	}
-	f.box.Mounts = nil
-	f.box.HostConfig.CapAdd = append(f.box.HostConfig.CapAdd, "SYS_ADMIN")
-	if compare(box, f).Err() == nil {
+	f.container.Mounts = nil
+	f.container.HostConfig.CapAdd = append(f.container.HostConfig.CapAdd, "SYS_ADMIN")
+	if compare(desired, f).Err() == nil {
 		t.Error("proof with another capability: got no error, want one")
 	}
 }

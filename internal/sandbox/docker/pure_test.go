@@ -258,9 +258,9 @@ func TestNetworkOptions(t *testing.T) {
 // Docker Desktop reports this machine's paths with the prefix of its virtual machine.
 func TestSharedPaths(t *testing.T) {
 	m := container.MountPoint{Type: "bind", Source: "/host_mnt/Users/me", RW: true, Propagation: "rprivate"}
-	box := container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &container.HostConfig{}}}
+	inspected := container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{HostConfig: &container.HostConfig{}}}
 	for local, want := range map[bool]string{false: "bind /Users/me read and write, rprivate", true: "bind /host_mnt/Users/me read and write, rprivate"} {
-		if got := describeMount(m, found{info: sandbox.Info{Local: local}, box: box}); got != want {
+		if got := describeMount(m, found{info: sandbox.Info{Local: local}, container: inspected}); got != want {
 			t.Errorf("local %t: got %s, want %s", local, got, want)
 		}
 	}

@@ -122,7 +122,7 @@ func TestWaitDistrustsTheWaitCall(t *testing.T) {
 	}
 }
 
-func TestCreateKnowsItsOwnBox(t *testing.T) {
+func TestCreateKnowsItsOwnContainer(t *testing.T) {
 	var made map[string]string
 	api := &cutAPI{
 		create: func(labels map[string]string) (container.CreateResponse, error) {
@@ -134,15 +134,15 @@ func TestCreateKnowsItsOwnBox(t *testing.T) {
 		},
 		inspect: func() (container.InspectResponse, error) { return inState(runs, made), nil },
 	}
-	box := sandbox.Box{Name: "a", Image: "i", User: "1:1", Argv: []string{"x"}, Labels: map[string]string{sandbox.LabelProject: "p", sandbox.LabelKind: "role"}}
-	if id, err := overBadLine(api).Create(t.Context(), box); id != "id" || err != nil {
+	desired := sandbox.ContainerConfig{Name: "a", Image: "i", User: "1:1", Argv: []string{"x"}, Labels: map[string]string{sandbox.LabelProject: "p", sandbox.LabelKind: "role"}}
+	if id, err := overBadLine(api).Create(t.Context(), desired); id != "id" || err != nil {
 		t.Errorf("own container: got ID %q, error %v, want %q", id, err, "id")
 	}
-	if _, err := overBadLine(api).Create(t.Context(), box); !errors.Is(err, sandbox.ErrExists) {
+	if _, err := overBadLine(api).Create(t.Context(), desired); !errors.Is(err, sandbox.ErrExists) {
 		t.Errorf("another's container: got error %v, want %v", err, sandbox.ErrExists)
 	}
-	if len(box.Labels) != 2 {
-		t.Errorf("the caller's labels: got %v, want the two that it passed", box.Labels)
+	if len(desired.Labels) != 2 {
+		t.Errorf("the caller's labels: got %v, want the two that it passed", desired.Labels)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestDoNamesTheSideThatGaveUp(t *testing.T) {
 }
 
 // "No such network" at a start does not mean a missing container, although both are "not found".
-func TestStartOfABoxWithoutItsNetwork(t *testing.T) {
+func TestStartOfAContainerWithoutItsNetwork(t *testing.T) {
 	e := overBadLine(&cutAPI{
 		start:   func() error { return errdefs.ErrNotFound.WithMessage("network x not found") },
 		inspect: func() (container.InspectResponse, error) { return inState(container.State{}, nil), nil },

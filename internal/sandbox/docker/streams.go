@@ -26,18 +26,18 @@ import (
 // because an engine may end a followed log before the last lines.
 func (e *Engine) Logs(ctx context.Context, name string, most int64) (text []byte, err error) {
 	defer func() { err = about(missing(err), "cannot read the log of container %q", name) }()
-	box, err := e.inspectBox(ctx, name)
+	inspected, err := e.inspectContainer(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	err = e.do(ctx, long, func(ctx context.Context) error {
-		from, err := e.api.ContainerLogs(ctx, box.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true})
+		from, err := e.api.ContainerLogs(ctx, inspected.ID, container.LogsOptions{ShowStdout: true, ShowStderr: true})
 		if err != nil {
 			return err
 		}
 		defer from.Close()
 		var all bytes.Buffer // limited by the log options of the profile
-		if box.Config.Tty {
+		if inspected.Config.Tty {
 			_, err = io.Copy(&all, from)
 		} else {
 			_, err = stdcopy.StdCopy(&all, &all, from)
@@ -167,7 +167,7 @@ func unpackable(to io.Writer, dir string, from io.Reader) error {
 // returns its exit code after it has ended.
 func (e *Engine) Attach(ctx context.Context, name string, term sandbox.Terminal) (exit int, err error) {
 	defer func() { err = about(err, "cannot attach to container %q", name) }()
-	box, err := e.inspectBox(ctx, name)
+	inspected, err := e.inspectContainer(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -177,19 +177,19 @@ func (e *Engine) Attach(ctx context.Context, name string, term sandbox.Terminal)
 		Stdout: true,
 		Stderr: true,
 	}
-	stream, err := e.attach(ctx, box.ID, all)
+	stream, err := e.attach(ctx, inspected.ID, all)
 	if err != nil {
 		return 0, err
 	}
 	defer stream.Close()
 	defer context.AfterFunc(ctx, stream.Close)()
-	if err := e.Start(ctx, box.ID); err != nil {
+	if err := e.Start(ctx, inspected.ID); err != nil {
 		return 0, err
 	}
-	if err := e.talk(ctx, box.ID, term, stream); err != nil {
+	if err := e.talk(ctx, inspected.ID, term, stream); err != nil {
 		return 0, err
 	}
-	end, err := e.Wait(ctx, box.ID)
+	end, err := e.Wait(ctx, inspected.ID)
 	return end.Code, err
 }
 
@@ -262,14 +262,14 @@ func (e *conn) followSize(ctx context.Context, id string, term sandbox.Terminal)
 // inspect shows. Feed repeats only the connection, not the write.
 func (e *Engine) Feed(ctx context.Context, name string, data []byte) (err error) {
 	defer func() { err = about(err, "cannot write to container %q", name) }()
-	box, err := e.inspectBox(ctx, name)
+	inspected, err := e.inspectContainer(ctx, name)
 	if err != nil {
 		return err
 	}
-	if !box.State.Running {
+	if !inspected.State.Running {
 		return errors.New("it is not running") // the engine would drop the data
 	}
-	stream, err := e.attach(ctx, box.ID, container.AttachOptions{Stream: true, Stdin: true})
+	stream, err := e.attach(ctx, inspected.ID, container.AttachOptions{Stream: true, Stdin: true})
 	if err != nil {
 		return err
 	}

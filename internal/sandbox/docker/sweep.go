@@ -45,22 +45,22 @@ func (e *Engine) sweep(ctx context.Context, labels map[string]string,
 	if err != nil {
 		return nil, about(err, "cannot list containers")
 	}
-	var boxes, volumes, networks []stored
+	var containers, volumes, networks []stored
 	used := map[string]bool{} // volumes and networks of kept containers, which may not be running
-	for _, box := range found {
-		status := toStatus(box)
+	for _, inspected := range found {
+		status := toStatus(inspected)
 		if sandbox.Made(status.Name, status.Labels) && (keep == nil || !keep(status)) {
-			boxes = append(boxes, stored{status.Name, box.ID})
+			containers = append(containers, stored{status.Name, inspected.ID})
 			continue
 		}
-		for _, m := range box.Mounts {
+		for _, m := range inspected.Mounts {
 			used["volume "+m.Name] = true
 		}
-		for name := range box.NetworkSettings.Networks {
+		for name := range inspected.NetworkSettings.Networks {
 			used["network "+name] = true
 		}
 	}
-	removed, err = removeAll(ctx, "container", boxes, e.Remove)
+	removed, err = removeAll(ctx, "container", containers, e.Remove)
 	vols, verr := get(ctx, e.conn, e.api.VolumeList, volume.ListOptions{Filters: withLabels(labels)})
 	for _, v := range vols.Volumes {
 		if used["volume "+v.Name] {
@@ -96,8 +96,8 @@ func (e *Engine) Objects(ctx context.Context, labels map[string]string) (all []s
 	if _, named := labels[sandbox.LabelProject]; !named {
 		labels[sandbox.LabelProject] = "" // matches any value
 	}
-	boxes, err := e.List(ctx, labels)
-	for _, b := range boxes {
+	containers, err := e.List(ctx, labels)
+	for _, b := range containers {
 		running := b.State == sandbox.Running
 		all = append(all, sandbox.Object{
 			Kind:    sandbox.ContainerObject,

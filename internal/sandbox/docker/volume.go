@@ -134,7 +134,7 @@ func overlayable(paths ...string) error {
 func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
 	labels := maps.Clone(v.Labels)
 	labels[sandbox.LabelKind] = "helper"
-	box := sandbox.Box{
+	desired := sandbox.ContainerConfig{
 		Name:   v.Name + "-dirs",
 		Image:  v.Image,
 		Labels: labels,
@@ -148,20 +148,20 @@ func (e *Engine) layDirs(ctx context.Context, v sandbox.Volume) (err error) {
 		},
 		Mounts: []sandbox.Mount{{What: sandbox.Scratch, Source: v.Upper, Target: "/upper"}},
 	}
-	if err := e.Remove(ctx, box.Name); err != nil { // left by a killed abl
+	if err := e.Remove(ctx, desired.Name); err != nil { // left by a killed abl
 		return err
 	}
-	if _, err := e.Create(ctx, box); err != nil {
+	if _, err := e.Create(ctx, desired); err != nil {
 		return err
 	}
-	proof, err := e.Prove(ctx, box)
+	proof, err := e.Prove(ctx, desired)
 	if err == nil {
 		err = proof.Err()
 	}
 	if err == nil {
-		err = e.CopyIn(ctx, box.Name, "/upper", func(w io.Writer) error { return overlayDirs(w, v.Lower[0]) })
+		err = e.CopyIn(ctx, desired.Name, "/upper", func(w io.Writer) error { return overlayDirs(w, v.Lower[0]) })
 	}
-	return errors.Join(err, e.Remove(context.WithoutCancel(ctx), box.Name))
+	return errors.Join(err, e.Remove(context.WithoutCancel(ctx), desired.Name))
 }
 
 func overlayDirs(to io.Writer, lower string) error {

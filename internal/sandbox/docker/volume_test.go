@@ -51,7 +51,7 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 	tree := l.view(lower)
 	mount := sandbox.Mount{What: sandbox.Tree, Source: tree.Name, Target: "/app"}
 
-	first := l.box("a", "cat", "/app/a", "--", "write", "/app/a", "changed", "--", "remove", "/app/b", "--", "write", "/app/c", "new")
+	first := l.container("a", "cat", "/app/a", "--", "write", "/app/a", "changed", "--", "remove", "/app/b", "--", "write", "/app/c", "new")
 	first.Mounts = []sandbox.Mount{mount}
 	if log := l.good(first); log != "one" {
 		t.Errorf("file in the first container: got %q, want %q", log, "one")
@@ -59,7 +59,7 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 	if diff := cmp.Diff(files, treeOf(t, lower)); diff != "" {
 		t.Errorf("the tree below changed (-want +got):\n%s", diff)
 	}
-	second := l.box("b", "cat", "/app/a", "--", "cat", "/app/c")
+	second := l.container("b", "cat", "/app/a", "--", "cat", "/app/c")
 	second.Mounts = []sandbox.Mount{mount}
 	if log := l.good(second); log != "changednew" {
 		t.Errorf("files in the second container: got %q, want %q", log, "changednew")
@@ -71,7 +71,7 @@ func TestOverlayShowsATreeAndLeavesIt(t *testing.T) {
 	if took, err := l.Usage(t.Context(), l.project+"-none"); err == nil {
 		t.Errorf("size of a missing volume: got %d bytes, want an error", took)
 	}
-	third := l.box("c", "cat", "/proc/mounts")
+	third := l.container("c", "cat", "/proc/mounts")
 	third.Mounts = []sandbox.Mount{mount}
 	if log := l.good(third); !strings.Contains(log, "overlay /app overlay rw,nosuid,nodev") {
 		t.Errorf("mounts: got\n%s\nwant %q in it", log, "overlay /app overlay rw,nosuid,nodev")
@@ -94,21 +94,21 @@ func TestSweepKeepsVolumesOfViews(t *testing.T) {
 	onThisMachine(t)
 	l := newLab(t)
 	tree := l.view(l.dir(map[string]string{"a": "one"}))
-	box := l.box("a", "cat", "/app/a")
-	box.Mounts = []sandbox.Mount{{What: sandbox.Tree, Source: tree.Name, Target: "/app"}}
-	_, err := l.Create(t.Context(), box)
+	desired := l.container("a", "cat", "/app/a")
+	desired.Mounts = []sandbox.Mount{{What: sandbox.Tree, Source: tree.Name, Target: "/app"}}
+	_, err := l.Create(t.Context(), desired)
 	l.must(err)
 	removed, err := l.Sweep(t.Context(), l.ours(), func(sandbox.Status) bool { return true })
 	if l.must(err); len(removed) != 0 {
 		t.Errorf("removed objects: got %v, want none", removed)
 	}
-	l.must(l.Start(t.Context(), box.Name))
-	if exit, err := l.Wait(t.Context(), box.Name); err != nil || exit.Code != 0 {
+	l.must(l.Start(t.Context(), desired.Name))
+	if exit, err := l.Wait(t.Context(), desired.Name); err != nil || exit.Code != 0 {
 		t.Errorf("container with the view: got %+v, error %v, want exit code 0", exit, err)
 	}
 	removed, err = l.Sweep(t.Context(), l.ours(), nil)
 	l.must(err)
-	if diff := cmp.Diff([]string{box.Name, tree.Name, tree.Upper}, removed); diff != "" {
+	if diff := cmp.Diff([]string{desired.Name, tree.Name, tree.Upper}, removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}
 }
@@ -132,22 +132,22 @@ func TestSweepOfObjectsInUse(t *testing.T) {
 	l := newLab(t)
 	volume := sandbox.Volume{Name: sandbox.Name(l.project, "used"), Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(t.Context(), volume))
-	box := l.box("a", "exit", "0")
-	box.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: volume.Name, Target: "/used"}}
-	_, err := l.Create(t.Context(), box)
+	desired := l.container("a", "exit", "0")
+	desired.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: volume.Name, Target: "/used"}}
+	_, err := l.Create(t.Context(), desired)
 	l.must(err)
 	mine := map[string]string{sandbox.LabelProject: l.project, sandbox.LabelKind: "volume"}
 	if removed, err := l.Sweep(t.Context(), mine, nil); err == nil || len(removed) != 0 {
 		t.Errorf("sweep while the volume is in use: got %v removed, error %v, want none and an error", removed, err)
 	}
-	witness := l.box("b", "exit", "0")
+	witness := l.container("b", "exit", "0")
 	witness.Labels = volume.Labels
 	_, err = l.Create(t.Context(), witness)
 	l.must(err)
 	looks := 0
 	again := func(sandbox.Status) bool {
 		if looks++; looks == 2 {
-			l.must(l.Remove(t.Context(), box.Name))
+			l.must(l.Remove(t.Context(), desired.Name))
 		}
 		return true
 	}

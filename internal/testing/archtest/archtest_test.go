@@ -69,10 +69,10 @@ func TestAllowedImports(t *testing.T) {
 		"cmd/internal/cli/cli.go": "github.com/urfave/cli/v2",
 		"orchestrator/loop.go": "context abl/roles abl/roles/agent abl/internal/sandbox " +
 			"abl/internal/testing/failpoint",
-		"orchestrator/loop_test.go": "abl/internal/sandbox/docker github.com/google/go-cmp/cmp",
-		"internal/ledger/l.go":      "github.com/gocarina/gocsv golang.org/x/sys/unix",
-		"internal/sandbox/box.go":   "",
-		"internal/sandbox/docker/d": "",
+		"orchestrator/loop_test.go":  "abl/internal/sandbox/docker github.com/google/go-cmp/cmp",
+		"internal/ledger/l.go":       "github.com/gocarina/gocsv golang.org/x/sys/unix",
+		"internal/sandbox/config.go": "",
+		"internal/sandbox/docker/d":  "",
 		"internal/sandbox/docker/d.go": "github.com/docker/docker/client github.com/docker/docker/api/types " +
 			"abl/internal/sandbox",
 		"internal/testing/sandboxtest/s.go": "abl/internal/sandbox github.com/google/go-cmp/cmp",

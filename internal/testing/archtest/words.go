@@ -25,7 +25,7 @@ var dialect = regexp.MustCompile(`(?i)\b(?:(?:is|are|was|were|be|that's)\s+none|
 const (
 	vague   = "Still marked held keep take words stand stands standing settle"
 	riddles = "sixth hops fallen thoseThat wentOn papers misfit cameTo came remark telling teller told " +
-		"aim deaf colon surround pour hollow"
+		"aim deaf colon surround pour hollow box boxes"
 )
 
 // prose lists the files whose text is read, by the end of their names.

@@ -20,8 +20,8 @@ type Plant struct {
 	testing.TB
 	Dir    string
 	Engine *sandboxtest.Engine
-	Easy   bool              // the phase passes at once
-	Worked func(sandbox.Box) // called after a role or a replay has finished its work, unless nil
+	Easy   bool                          // the phase passes at once
+	Worked func(sandbox.ContainerConfig) // called after a role or a replay has finished its work, unless nil
 }
 
 // NewPlant creates the project in the folder that ABL_TEST_MEMORY names, or in a temporary
@@ -61,7 +61,7 @@ func NewPlantIn(t testing.TB, dir string) *Plant {
 }
 
 // Play is the script of every container. It depends on the container's kind.
-func (p *Plant) Play(b sandbox.Box) sandbox.Exit {
+func (p *Plant) Play(b sandbox.ContainerConfig) sandbox.Exit {
 	kind := b.Labels[sandbox.LabelKind]
 	if p.Worked != nil && (kind == "role" || kind == "replay") {
 		defer p.Worked(b)
@@ -86,7 +86,7 @@ func (p *Plant) Play(b sandbox.Box) sandbox.Exit {
 const moment = 5 * time.Millisecond
 
 // step returns the step of the call that a container belongs to.
-func step(b sandbox.Box) (n int) {
+func step(b sandbox.ContainerConfig) (n int) {
 	attempt := 0
 	for _, form := range []string{"p1-build-%d.%d", "p1-verify-%d.%d"} {
 		if _, err := fmt.Sscanf(b.Labels[sandbox.LabelCall], form, &n, &attempt); err == nil {
@@ -97,7 +97,7 @@ func step(b sandbox.Box) (n int) {
 }
 
 // Add appends a line to a file in a container. A call that runs twice leaves one line too many.
-func Add(b sandbox.Box, path, text string) {
+func Add(b sandbox.ContainerConfig, path, text string) {
 	name := sandboxtest.Host(b, path)
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		panic(err)
@@ -113,7 +113,7 @@ func Add(b sandbox.Box, path, text string) {
 }
 
 // Builds is the work of a Builder.
-func (p *Plant) Builds(b sandbox.Box) sandbox.Exit {
+func (p *Plant) Builds(b sandbox.ContainerConfig) sandbox.Exit {
 	n := step(b)
 	time.Sleep(moment)
 	p.Engine.WhileRunning(b.Name, func() {
@@ -125,7 +125,7 @@ func (p *Plant) Builds(b sandbox.Box) sandbox.Exit {
 	return sandbox.Exit{}
 }
 
-func (p *Plant) verifies(b sandbox.Box) sandbox.Exit {
+func (p *Plant) verifies(b sandbox.ContainerConfig) sandbox.Exit {
 	n := step(b)
 	time.Sleep(moment)
 	p.Engine.WhileRunning(b.Name, func() {
@@ -143,7 +143,7 @@ func (p *Plant) verifies(b sandbox.Box) sandbox.Exit {
 }
 
 // replays prints the test results: ok for each test if the app is correct.
-func (p *Plant) replays(b sandbox.Box) sandbox.Exit {
+func (p *Plant) replays(b sandbox.ContainerConfig) sandbox.Exit {
 	verdict := "not ok 1 - P1.C1\n  ---\n  input: word.txt\n  observed: wrong\n  ...\n"
 	right := p.Easy || strings.Contains(b.Labels[sandbox.LabelCall], "p1-verify-2.")
 	if strings.HasPrefix(b.Labels[sandbox.LabelRole], "replay-app") && right {

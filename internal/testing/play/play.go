@@ -34,7 +34,7 @@ type Phase struct {
 	Quota   roles.DiskQuota
 	Out     state.Sink // nil discards the output
 	// Change replaces the agent of a role. If it is nil, both roles use Tiny.
-	Change func(role roles.Role, boxes *boundary.Boxes, p *orchestrator.Player)
+	Change func(role roles.Role, containers *boundary.Containers, p *orchestrator.Player)
 }
 
 // Play runs the phase until it stops, and then removes its containers and networks.
@@ -72,17 +72,17 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	if f.Phases["1"] == nil {
 		f.Phases["1"] = &state.Phase{Status: state.Ready}
 	}
-	boxes := x.boxes(f.Project, out)
+	containers := x.containers(f.Project, out)
 	app := &app.App{
-		Boxes:   boxes,
-		Project: p,
-		Image:   "app",
-		Copy:    "tar",
-		Commits: repo{src},
-		Out:     x.Out,
-		Silence: time.Minute,
-		Life:    time.Hour,
-		Spec:    helper.BrokerSpec{Port: helper.BrokerPort, Dir: helper.Src},
+		Containers: containers,
+		Project:    p,
+		Image:      "app",
+		Copy:       "tar",
+		Commits:    repo{src},
+		Out:        x.Out,
+		Silence:    time.Minute,
+		Life:       time.Hour,
+		Spec:       helper.BrokerSpec{Port: helper.BrokerPort, Dir: helper.Src},
 	}
 	return &orchestrator.Loop{
 		Number:    1,
@@ -91,9 +91,9 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 		Project:   p,
 		File:      f,
 		Save:      func() error { return state.Save(p.State(), f) },
-		Calls:     &call.Runner{Boxes: boxes, Project: p, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out},
+		Calls:     &call.Runner{Containers: containers, Project: p, Output: 1 << 20, Timeout: time.Minute, Quota: x.Quota, Out: x.Out},
 		App:       app,
-		Jobs:      x.jobs(p, specs, boxes, out),
+		Jobs:      x.jobs(p, specs, containers, out),
 		Src:       repo{src},
 		Tests:     repo{tests},
 		Ledger:    book,
@@ -110,8 +110,8 @@ func (x Phase) loop() (*orchestrator.Loop, error) {
 	}, nil
 }
 
-func (x Phase) boxes(project string, out *redact.Sanitizer) *boundary.Boxes {
-	return &boundary.Boxes{
+func (x Phase) containers(project string, out *redact.Sanitizer) *boundary.Containers {
+	return &boundary.Containers{
 		Engine: x.Engine,
 		ID:     project,
 		Phase:  1,
@@ -131,7 +131,7 @@ const uid = 1000
 // limits are the limits of every container of a phase.
 var limits = sandbox.Limits{Memory: 1 << 30, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 256}
 
-func (x Phase) jobs(p state.Project, specs spec.Set, boxes *boundary.Boxes, out *redact.Sanitizer) *orchestrator.RoleJobs {
+func (x Phase) jobs(p state.Project, specs spec.Set, containers *boundary.Containers, out *redact.Sanitizer) *orchestrator.RoleJobs {
 	none := func(context.Context, int) ([]string, error) { return nil, nil }
 	jobs := &orchestrator.RoleJobs{
 		Number:  1,
@@ -144,7 +144,7 @@ func (x Phase) jobs(p state.Project, specs spec.Set, boxes *boundary.Boxes, out 
 	for _, r := range []roles.Role{roles.Builder, roles.Verifier} {
 		who := orchestrator.Player{Agent: Tiny(), Models: []string{"m"}, Image: "tools", Template: prompts.Default(r.Name)}
 		if x.Change != nil {
-			x.Change(r, boxes, &who)
+			x.Change(r, containers, &who)
 		}
 		jobs.Players[r.Name] = who
 	}

@@ -18,7 +18,7 @@ var Web = &helper.App{Command: "serve", Port: 80}
 // Broker returns the container of an app whose broker writes these events. Without events it ends
 // immediately.
 func Broker(t *testing.T, events string) sandboxtest.Script {
-	return func(b sandbox.Box) sandbox.Exit {
+	return func(b sandbox.ContainerConfig) sandbox.Exit {
 		err := os.WriteFile(sandboxtest.Host(b, helper.Events), []byte(events), 0o644)
 		if err != nil && t.Context().Err() == nil { // a test that ended removes its folders
 			panic(err)

@@ -11,11 +11,11 @@ import (
 // Changed is an engine that creates other containers than it is asked for.
 type Changed struct {
 	*sandboxtest.Engine
-	Change func(*sandbox.Box)
+	Change func(*sandbox.ContainerConfig)
 }
 
 // Create creates the container that b describes after the change.
-func (c Changed) Create(ctx context.Context, b sandbox.Box) (string, error) {
+func (c Changed) Create(ctx context.Context, b sandbox.ContainerConfig) (string, error) {
 	c.Change(&b)
 	return c.Engine.Create(ctx, b)
 }

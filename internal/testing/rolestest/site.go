@@ -80,7 +80,7 @@ func (s *Site) WantLeft(names ...string) {
 
 // Prints writes an agent's output as its container does. It does nothing if the test has ended and its
 // folder is gone.
-func Prints(b sandbox.Box, text string) {
+func Prints(b sandbox.ContainerConfig, text string) {
 	err := os.WriteFile(sandboxtest.Host(b, helper.Out), []byte(text), 0o644)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		panic(err)
@@ -89,7 +89,7 @@ func Prints(b sandbox.Box, text string) {
 
 // Says returns an agent that prints text and ends.
 func Says(text string, code int) sandboxtest.Script {
-	return func(b sandbox.Box) sandbox.Exit {
+	return func(b sandbox.ContainerConfig) sandbox.Exit {
 		Prints(b, text)
 		return sandbox.Exit{Code: code}
 	}

@@ -14,10 +14,10 @@ import (
 var userForm = regexp.MustCompile(`^\d+:\d+$`)
 
 // check refuses the containers that the adapter of the real engine refuses.
-func (e *Engine) check(b sandbox.Box) error {
+func (e *Engine) check(b sandbox.ContainerConfig) error {
 	switch {
 	case b.Name == "" || b.Image == "":
-		return errors.New("a box needs a name and an image")
+		return errors.New("a container needs a name and an image")
 	case len(b.Argv) == 0 && !b.Loose:
 		return errors.New("command is missing")
 	case b.Labels[sandbox.LabelProject] == "" || b.Labels[sandbox.LabelKind] == "":
@@ -32,7 +32,7 @@ func (e *Engine) check(b sandbox.Box) error {
 	return errors.Join(checkUser(b), e.checkReach(b), e.checkMounts(b))
 }
 
-func checkUser(b sandbox.Box) error {
+func checkUser(b sandbox.ContainerConfig) error {
 	uid, _, _ := strings.Cut(b.User, ":")
 	switch {
 	case b.User == "" && b.Loose:
@@ -45,7 +45,7 @@ func checkUser(b sandbox.Box) error {
 	return nil
 }
 
-func (e *Engine) checkReach(b sandbox.Box) error {
+func (e *Engine) checkReach(b sandbox.ContainerConfig) error {
 	egress := false
 	for _, end := range b.Reach.Endpoints {
 		n, ok := e.networks[end.Network]
@@ -64,7 +64,7 @@ func (e *Engine) checkReach(b sandbox.Box) error {
 	return nil
 }
 
-func (e *Engine) checkMounts(b sandbox.Box) error {
+func (e *Engine) checkMounts(b sandbox.ContainerConfig) error {
 	for _, m := range b.Mounts {
 		if m.What.IsVolume() {
 			v, ok := e.volumes[m.Source]

@@ -53,8 +53,8 @@ func (s Subject) labels(kind string) map[string]string {
 	return map[string]string{sandbox.LabelProject: s.Project, sandbox.LabelKind: kind}
 }
 
-func (s Subject) box(name string, argv []string) sandbox.Box {
-	return sandbox.Box{
+func (s Subject) container(name string, argv []string) sandbox.ContainerConfig {
+	return sandbox.ContainerConfig{
 		Name:   sandbox.Name(s.Project, name),
 		Image:  s.Image,
 		Labels: s.labels("role"),
@@ -63,7 +63,7 @@ func (s Subject) box(name string, argv []string) sandbox.Box {
 	}
 }
 
-func (s Subject) create(t *testing.T, b sandbox.Box) string {
+func (s Subject) create(t *testing.T, b sandbox.ContainerConfig) string {
 	t.Helper()
 	if _, err := s.Engine.Create(t.Context(), b); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func (s Subject) create(t *testing.T, b sandbox.Box) string {
 	return b.Name
 }
 
-func (s Subject) start(t *testing.T, b sandbox.Box) string {
+func (s Subject) start(t *testing.T, b sandbox.ContainerConfig) string {
 	t.Helper()
 	name := s.create(t, b)
 	must(t, s.Engine.Start(t.Context(), name))

@@ -14,7 +14,7 @@ import (
 )
 
 // Script does the work of a container and returns its exit.
-type Script func(box sandbox.Box) sandbox.Exit
+type Script func(container sandbox.ContainerConfig) sandbox.Exit
 
 // Engine is an engine in memory. The zero value is ready to use. Set the exported fields before
 // the first call. Its methods are safe for concurrent use.
@@ -24,27 +24,27 @@ type Engine struct {
 	// is stopped. Start runs the script in a goroutine, or synchronously if Sync is set.
 	Scripts map[string]Script
 	Sync    bool
-	Images  []string                       // available images; nil: every image
-	Now     func() time.Time               // defaults to time.Now
-	Is      sandbox.Info                   // result of Info
-	Busy    func(name string) sandbox.Load // result of Load
-	Used    func(volume string) int64      // result of Usage; nil: 0
-	Opening func(sandbox.Box) string       // first output of abl-run in a container; defaults to a valid proof
-	Arrived int                            // datagrams that the listener on the engine's machine reports
-	Stopped func(sandbox.Box)              // what a program does on a stop before it ends; nil: nothing
+	Images  []string                             // available images; nil: every image
+	Now     func() time.Time                     // defaults to time.Now
+	Is      sandbox.Info                         // result of Info
+	Busy    func(name string) sandbox.Load       // result of Load
+	Used    func(volume string) int64            // result of Usage; nil: 0
+	Opening func(sandbox.ContainerConfig) string // first output of abl-run in a container; defaults to a valid proof
+	Arrived int                                  // datagrams that the listener on the engine's machine reports
+	Stopped func(sandbox.ContainerConfig)        // what a program does on a stop before it ends; nil: nothing
 
-	mu       sync.Mutex
-	boxes    map[string]*box
-	networks map[string]sandbox.Network
-	volumes  map[string]sandbox.Volume
-	journal  []string
-	faults   map[string]map[int]fault
-	calls    map[string]int
-	made     int
+	mu         sync.Mutex
+	containers map[string]*container
+	networks   map[string]sandbox.Network
+	volumes    map[string]sandbox.Volume
+	journal    []string
+	faults     map[string]map[int]fault
+	calls      map[string]int
+	made       int
 }
 
-type box struct {
-	sandbox.Box
+type container struct {
+	sandbox.ContainerConfig
 	status  sandbox.Status
 	log     []byte
 	printed chan struct{}     // closed and replaced whenever something is printed
@@ -54,7 +54,7 @@ type box struct {
 	forced  string            // replaces the reported exit
 }
 
-func (b *box) print(text string) {
+func (b *container) print(text string) {
 	b.log = append(b.log, text...)
 	close(b.printed)
 	b.printed = make(chan struct{})
@@ -126,22 +126,22 @@ func (e *Engine) now() time.Time {
 	return time.Now()
 }
 
-// Box returns a container as it was created.
-func (e *Engine) Box(name string) (sandbox.Box, bool) {
+// Config returns a container as it was created.
+func (e *Engine) Config(name string) (sandbox.ContainerConfig, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	b, ok := e.boxes[name]
+	b, ok := e.containers[name]
 	if !ok {
-		return sandbox.Box{}, false
+		return sandbox.ContainerConfig{}, false
 	}
-	return b.Box, true
+	return b.ContainerConfig, true
 }
 
 // Copied returns the files that CopyIn wrote to a container, by path.
 func (e *Engine) Copied(name string) map[string][]byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if b, ok := e.boxes[name]; ok {
+	if b, ok := e.containers[name]; ok {
 		return maps.Clone(b.files)
 	}
 	return nil
@@ -151,7 +151,7 @@ func (e *Engine) Copied(name string) map[string][]byte {
 func (e *Engine) Print(name, text string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if b, ok := e.boxes[name]; ok {
+	if b, ok := e.containers[name]; ok {
 		b.print(text)
 	}
 }
@@ -161,7 +161,7 @@ func (e *Engine) Print(name, text string) {
 func (e *Engine) WhileRunning(name string, work func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if b, ok := e.boxes[name]; ok && b.status.State == sandbox.Running {
+	if b, ok := e.containers[name]; ok && b.status.State == sandbox.Running {
 		work()
 	}
 }
@@ -170,7 +170,7 @@ func (e *Engine) WhileRunning(name string, work func()) {
 func (e *Engine) Finish(name string, exit sandbox.Exit) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if b, ok := e.boxes[name]; ok {
+	if b, ok := e.containers[name]; ok {
 		e.end(b, exit)
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestConform(t *testing.T) {
 	Conform(t, func(t *testing.T) Subject {
 		e := &Engine{Images: []string{"here"}}
-		e.Scripts = map[string]Script{"": func(b sandbox.Box) sandbox.Exit { return act(t, e, b) }}
+		e.Scripts = map[string]Script{"": func(b sandbox.ContainerConfig) sandbox.Exit { return act(t, e, b) }}
 		return Subject{
 			Engine:  e,
 			Image:   "here",
@@ -30,7 +30,7 @@ func TestConform(t *testing.T) {
 	})
 }
 
-func act(t *testing.T, e *Engine, b sandbox.Box) sandbox.Exit {
+func act(t *testing.T, e *Engine, b sandbox.ContainerConfig) sandbox.Exit {
 	switch b.Argv[0] {
 	case "print":
 		e.Print(b.Name, b.Argv[1])
@@ -46,8 +46,8 @@ func act(t *testing.T, e *Engine, b sandbox.Box) sandbox.Exit {
 	return sandbox.Exit{}
 }
 
-func role(name string, mounts ...sandbox.Mount) sandbox.Box {
-	return sandbox.Box{
+func role(name string, mounts ...sandbox.Mount) sandbox.ContainerConfig {
+	return sandbox.ContainerConfig{
 		Name:   name,
 		Image:  "i",
 		User:   "1:1",
@@ -59,12 +59,12 @@ func role(name string, mounts ...sandbox.Mount) sandbox.Box {
 
 func TestScriptWritesOnTheHost(t *testing.T) {
 	dir := t.TempDir()
-	e := &Engine{Sync: true, Scripts: map[string]Script{"builder": func(b sandbox.Box) sandbox.Exit {
+	e := &Engine{Sync: true, Scripts: map[string]Script{"builder": func(b sandbox.ContainerConfig) sandbox.Exit {
 		e := os.WriteFile(Host(b, "/workspace/src/a"), []byte("made"), 0o644)
 		return sandbox.Exit{Code: map[bool]int{true: 3, false: 1}[e == nil]}
 	}}}
-	box := role("b-1", sandbox.Mount{What: sandbox.Workspace, Source: dir, Target: "/workspace/src"})
-	if _, err := e.Create(t.Context(), box); err != nil {
+	container := role("b-1", sandbox.Mount{What: sandbox.Workspace, Source: dir, Target: "/workspace/src"})
+	if _, err := e.Create(t.Context(), container); err != nil {
 		t.Fatal(err)
 	}
 	must(t, e.Start(t.Context(), "b-1"))
@@ -97,7 +97,7 @@ func TestFailFailsTheNthCall(t *testing.T) {
 }
 
 func TestHostMapsPathsThroughMounts(t *testing.T) {
-	box := role("a",
+	container := role("a",
 		sandbox.Mount{What: sandbox.Workspace, Source: "/p/src", Target: "/workspace/src"},
 		sandbox.Mount{What: sandbox.GitDir, Source: "/p/git", Target: "/workspace/src/.git"},
 		sandbox.Mount{What: sandbox.Tree, Source: "tree", Target: "/app"})
@@ -110,7 +110,7 @@ func TestHostMapsPathsThroughMounts(t *testing.T) {
 		"/etc":                     "",
 	} {
 		t.Run(inside, func(t *testing.T) {
-			if got := Host(box, inside); got != want {
+			if got := Host(container, inside); got != want {
 				t.Errorf("Host(%q): got %q, want %q", inside, got, want)
 			}
 		})

@@ -26,7 +26,7 @@ func (e *Engine) Feed(ctx context.Context, name string, data []byte) error {
 		if err != nil {
 			return about(err, "cannot write to container %q", name)
 		}
-		if listens(b.Box) {
+		if listens(b.ContainerConfig) {
 			b.print(fmt.Sprintf("%s word %d\n", bytes.TrimSpace(data), e.Arrived))
 			return nil
 		}
@@ -43,7 +43,7 @@ func (e *Engine) Feed(ctx context.Context, name string, data []byte) error {
 func (e *Engine) Fed(name string) <-chan []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if b, ok := e.boxes[name]; ok {
+	if b, ok := e.containers[name]; ok {
 		return b.fed
 	}
 	return nil

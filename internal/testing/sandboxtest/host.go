@@ -9,9 +9,9 @@ import (
 
 // Host returns the host path of a path in a container, by its bind mounts. It returns "" if no
 // bind mount contains the path. Scripts read and write through it.
-func Host(box sandbox.Box, inside string) string {
+func Host(container sandbox.ContainerConfig, inside string) string {
 	host, longest := "", -1
-	for _, m := range box.Mounts {
+	for _, m := range container.Mounts {
 		rest, ok := strings.CutPrefix(inside, m.Target)
 		if !ok || rest != "" && !strings.HasPrefix(rest, "/") || len(m.Target) <= longest {
 			continue

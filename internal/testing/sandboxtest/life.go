@@ -23,9 +23,9 @@ func (e *Engine) Info(context.Context) (sandbox.Info, error) {
 }
 
 // Create creates a container without starting it.
-func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err error) {
+func (e *Engine) Create(ctx context.Context, b sandbox.ContainerConfig) (id string, err error) {
 	err = e.call("Create", b.Name, func() error {
-		if owner, ok := e.boxes[b.Name]; ok {
+		if owner, ok := e.containers[b.Name]; ok {
 			return fmt.Errorf("cannot create container %q: %w: id %s", b.Name, sandbox.ErrExists, owner.status.ID)
 		}
 		if err := e.check(b); err != nil {
@@ -33,8 +33,8 @@ func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err erro
 		}
 		e.made++
 		id = fmt.Sprintf("%012x", e.made)
-		if e.boxes == nil {
-			e.boxes = map[string]*box{}
+		if e.containers == nil {
+			e.containers = map[string]*container{}
 		}
 		status := sandbox.Status{ID: id, Name: b.Name, State: sandbox.Created, Labels: maps.Clone(b.Labels),
 			Env: map[string]string{}}
@@ -42,13 +42,13 @@ func (e *Engine) Create(ctx context.Context, b sandbox.Box) (id string, err erro
 			key, value, _ := strings.Cut(line, "=")
 			status.Env[key] = value
 		}
-		e.boxes[b.Name] = &box{
-			Box:     b,
-			status:  status,
-			files:   map[string][]byte{},
-			over:    make(chan struct{}),
-			printed: make(chan struct{}),
-			fed:     make(chan []byte, feeds),
+		e.containers[b.Name] = &container{
+			ContainerConfig: b,
+			status:          status,
+			files:           map[string][]byte{},
+			over:            make(chan struct{}),
+			printed:         make(chan struct{}),
+			fed:             make(chan []byte, feeds),
 		}
 		return nil
 	})
@@ -68,8 +68,8 @@ func (e *Engine) Start(ctx context.Context, name string) error {
 		}
 		b.status.State, b.status.StartedAt, b.status.FinishedAt = sandbox.Running, e.now(), time.Time{}
 		b.over = make(chan struct{})
-		b.print(string(e.opening(b.Box)))
-		if script := e.scriptOf(b.Box); script != nil {
+		b.print(string(e.opening(b.ContainerConfig)))
+		if script := e.scriptOf(b.ContainerConfig); script != nil {
 			run = func() { e.play(b, script) }
 		}
 		return nil
@@ -93,7 +93,7 @@ func (e *Engine) joinable(holder string) error {
 	return about(err, "cannot join the network of %q", holder)
 }
 
-func (e *Engine) scriptOf(b sandbox.Box) Script {
+func (e *Engine) scriptOf(b sandbox.ContainerConfig) Script {
 	longest := ""
 	for prefix := range e.Scripts {
 		if strings.HasPrefix(b.Name, prefix) && len(prefix) > len(longest) {
@@ -110,15 +110,15 @@ func (e *Engine) scriptOf(b sandbox.Box) Script {
 
 // play records the script's exit, unless the container was stopped or removed before. Exit code
 // 137 means a kill from outside, so the program cannot print its exit.
-func (e *Engine) play(b *box, script Script) {
+func (e *Engine) play(b *container, script Script) {
 	over := b.over
-	exit := script(b.Box)
+	exit := script(b.ContainerConfig)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if b.over != over || b.status.State != sandbox.Running {
 		return
 	}
-	if speaks(b.Box) && len(b.log) > 0 && exit.Code != killed && !bytes.Contains(b.log, []byte(`{"exit":`)) {
+	if speaks(b.ContainerConfig) && len(b.log) > 0 && exit.Code != killed && !bytes.Contains(b.log, []byte(`{"exit":`)) {
 		b.print(fmt.Sprintf("{\"exit\":%d}\n", exit.Code))
 	}
 	e.end(b, exit)
@@ -127,7 +127,7 @@ func (e *Engine) play(b *box, script Script) {
 // killed is the exit code of a killed container.
 const killed = 137
 
-func (e *Engine) end(b *box, exit sandbox.Exit) {
+func (e *Engine) end(b *container, exit sandbox.Exit) {
 	if b.status.State != sandbox.Running {
 		return
 	}
@@ -152,7 +152,7 @@ func (e *Engine) Status(ctx context.Context, name string) (s sandbox.Status, err
 
 // Wait waits until a container has ended and returns its exit.
 func (e *Engine) Wait(ctx context.Context, name string) (exit sandbox.Exit, err error) {
-	var b *box
+	var b *container
 	var over chan struct{}
 	err = e.call("Wait", name, func() (err error) {
 		if b, err = e.find(name); err != nil {
@@ -174,7 +174,7 @@ func (e *Engine) Wait(ctx context.Context, name string) (exit sandbox.Exit, err 
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.boxes[name] != b {
+	if e.containers[name] != b {
 		return exit, fmt.Errorf("cannot wait for container %q: %w", name, sandbox.ErrNotFound)
 	}
 	return sandbox.Exit{Code: b.status.ExitCode, OOMKilled: b.status.OOMKilled, Forced: b.forced}, nil
@@ -182,7 +182,7 @@ func (e *Engine) Wait(ctx context.Context, name string) (exit sandbox.Exit, err 
 
 // Stop ends a container with exit code 143.
 func (e *Engine) Stop(ctx context.Context, name string, grace time.Duration) error {
-	if b, ok := e.Box(name); ok && e.Stopped != nil {
+	if b, ok := e.Config(name); ok && e.Stopped != nil {
 		e.Stopped(b)
 	}
 	return e.halt("Stop", "stop", name, 143)
@@ -217,16 +217,16 @@ func (e *Engine) drop(name string) {
 	if err != nil {
 		return
 	}
-	delete(e.boxes, b.Name)
+	delete(e.containers, b.Name)
 	e.end(b, sandbox.Exit{Code: killed})
 }
 
 // find accepts a name or an id, like engines do.
-func (e *Engine) find(name string) (*box, error) {
-	if b, ok := e.boxes[name]; ok {
+func (e *Engine) find(name string) (*container, error) {
+	if b, ok := e.containers[name]; ok {
 		return b, nil
 	}
-	for _, b := range e.boxes {
+	for _, b := range e.containers {
 		if b.status.ID == name {
 			return b, nil
 		}
@@ -245,7 +245,7 @@ func (e *Engine) List(ctx context.Context, labels map[string]string) (out []sand
 
 func (e *Engine) matching(labels map[string]string) []sandbox.Status {
 	out := []sandbox.Status{}
-	for _, b := range e.boxes {
+	for _, b := range e.containers {
 		if has(b.Labels, labels) {
 			out = append(out, b.status)
 		}

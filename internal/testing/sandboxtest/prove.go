@@ -15,7 +15,7 @@ import (
 )
 
 // Prove compares the created container with the intended one by their descriptions.
-func (e *Engine) Prove(ctx context.Context, b sandbox.Box) (p sandbox.Proof, err error) {
+func (e *Engine) Prove(ctx context.Context, b sandbox.ContainerConfig) (p sandbox.Proof, err error) {
 	err = e.call("Prove", b.Name, func() error {
 		made, err := e.find(b.Name)
 		if err != nil {
@@ -28,7 +28,7 @@ func (e *Engine) Prove(ctx context.Context, b sandbox.Box) (p sandbox.Proof, err
 		p = sandbox.Proof{
 			sandbox.Same("state", string(sandbox.Created), string(made.status.State)),
 			sandbox.Same("environment", "as meant", env),
-			sandbox.Same("box", describe(b), describe(made.Box)),
+			sandbox.Same("box", describe(b), describe(made.ContainerConfig)),
 		}
 		return nil
 	})
@@ -36,7 +36,7 @@ func (e *Engine) Prove(ctx context.Context, b sandbox.Box) (p sandbox.Proof, err
 }
 
 // describe returns a description of a container without the values of its environment.
-func describe(b sandbox.Box) string {
+func describe(b sandbox.ContainerConfig) string {
 	b.Env = nil
 	b.Mounts = slices.Clone(b.Mounts) // their order has no meaning
 	slices.SortFunc(b.Mounts, func(x, y sandbox.Mount) int { return cmp.Compare(x.Target, y.Target) })
@@ -45,7 +45,7 @@ func describe(b sandbox.Box) string {
 
 // opening returns the first output of a container's program: abl's runner and its broker print
 // the proof of their surroundings, and a holder prints that it is ready.
-func (e *Engine) opening(b sandbox.Box) []byte {
+func (e *Engine) opening(b sandbox.ContainerConfig) []byte {
 	if len(b.Argv) > 0 && path.Base(b.Argv[0]) == helper.HelperHolder {
 		return []byte("ready\n")
 	}
@@ -62,16 +62,16 @@ func (e *Engine) opening(b sandbox.Box) []byte {
 }
 
 // listens reports whether a container listens on the engine's machine.
-func listens(b sandbox.Box) bool { return b.Reach.Host && b.Stdin }
+func listens(b sandbox.ContainerConfig) bool { return b.Reach.Host && b.Stdin }
 
 // speaks reports whether process 1 of a container prints its surroundings first and its exit
 // last.
-func speaks(b sandbox.Box) bool {
+func speaks(b sandbox.ContainerConfig) bool {
 	return len(b.Argv) > 0 && (path.Base(b.Argv[0]) == helper.HelperRun || path.Base(b.Argv[0]) == helper.HelperBroker)
 }
 
 // Proven returns the line of a container with a valid proof.
-func (e *Engine) Proven(b sandbox.Box) string {
+func (e *Engine) Proven(b sandbox.ContainerConfig) string {
 	line, err := json.Marshal(helper.Probed{Proof: Answer(b)})
 	if err != nil {
 		return ""
@@ -93,7 +93,7 @@ func (e *Engine) Subnets(_ context.Context, networks []string) (all []sandbox.Su
 }
 
 // Answer returns the proof of a probe whose checks all pass.
-func Answer(b sandbox.Box) (p sandbox.Proof) {
+func Answer(b sandbox.ContainerConfig) (p sandbox.Proof) {
 	at := Host(b, helper.Probe)
 	data, err := hostfs.Read(path.Dir(at), path.Base(at), 1<<20)
 	var spec helper.ProbeSpec

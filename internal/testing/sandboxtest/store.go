@@ -61,7 +61,7 @@ func (e *Engine) Sweep(
 		volumes, networks := map[string]bool{}, map[string]bool{}
 		for _, s := range e.matching(labels) {
 			if !sandbox.Made(s.Name, s.Labels) || keep != nil && keep(s) {
-				e.noteUsed(e.boxes[s.Name].Box, volumes, networks)
+				e.noteUsed(e.containers[s.Name].ContainerConfig, volumes, networks)
 				continue
 			}
 			e.drop(s.Name)
@@ -76,7 +76,7 @@ func (e *Engine) Sweep(
 	return removed, err
 }
 
-func (e *Engine) noteUsed(b sandbox.Box, volumes, networks map[string]bool) {
+func (e *Engine) noteUsed(b sandbox.ContainerConfig, volumes, networks map[string]bool) {
 	for _, m := range b.Mounts {
 		volumes[m.Source] = true
 		volumes[e.volumes[m.Source].Upper] = true
@@ -103,7 +103,7 @@ func (e *Engine) Left() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return slices.Concat(
-		slices.Sorted(maps.Keys(e.boxes)),
+		slices.Sorted(maps.Keys(e.containers)),
 		slices.Sorted(maps.Keys(e.volumes)),
 		slices.Sorted(maps.Keys(e.networks)),
 	)

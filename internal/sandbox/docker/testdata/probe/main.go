@@ -1,4 +1,4 @@
-// Probe is what runs in the boxes of the tests: a static program with a few
+// Probe runs in the containers of the tests: a static program with a few
 // commands, several in a row when "--" stands between them.
 package main
 

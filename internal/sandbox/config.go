@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Box is the specification of a container. The engine adapter adds the hardening profile
+// ContainerConfig describes a container. The engine adapter adds the hardening profile
 // (docs/security.md).
-type Box struct {
+type ContainerConfig struct {
 	Name   string            // unique on the engine: creating a second one fails, like taking a mutex
 	Image  string            // reference or id of an image on the engine
 	Labels map[string]string // with at least LabelProject and LabelKind

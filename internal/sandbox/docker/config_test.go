@@ -22,30 +22,30 @@ import (
 // The engine starts its init, so a missing command is an exit and not a failed start.
 func TestCommandNotFound(t *testing.T) {
 	l := newLab(t)
-	box := l.box("a")
-	box.Argv = []string{"/missing"}
-	if exit, log := l.run(box); exit != (sandbox.Exit{Code: 127}) || !strings.Contains(log, "/missing") {
+	desired := l.container("a")
+	desired.Argv = []string{"/missing"}
+	if exit, log := l.run(desired); exit != (sandbox.Exit{Code: 127}) || !strings.Contains(log, "/missing") {
 		t.Errorf("missing command: got %+v and log %q, want exit code 127 and %q in the log", exit, log, "/missing")
 	}
 }
 
 func TestFailedStart(t *testing.T) {
 	l := newLab(t)
-	holder := l.start(l.box("holder", "exit", "0"))
+	holder := l.start(l.container("holder", "exit", "0"))
 	_, err := l.Wait(t.Context(), holder)
 	l.must(err)
-	box := l.box("a", "exit", "0")
-	box.Reach.Join = holder
-	_, err = l.Create(t.Context(), box)
+	desired := l.container("a", "exit", "0")
+	desired.Reach.Join = holder
+	_, err = l.Create(t.Context(), desired)
 	l.must(err)
-	if err := l.Start(t.Context(), box.Name); err == nil || strings.Contains(err.Error(), "\n") {
+	if err := l.Start(t.Context(), desired.Name); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("start joined to an ended container: got error %v, want one of a single line", err)
 	}
-	got, err := l.Status(t.Context(), box.Name)
+	got, err := l.Status(t.Context(), desired.Name)
 	if l.must(err); got.State != sandbox.Created || got.ExitCode == 0 || got.Error == "" {
 		t.Errorf("status: got %+v, want state %s with an exit code and an error", got, sandbox.Created)
 	}
-	if _, err := l.Wait(t.Context(), box.Name); err == nil || !strings.Contains(err.Error(), got.Error) {
+	if _, err := l.Wait(t.Context(), desired.Name); err == nil || !strings.Contains(err.Error(), got.Error) {
 		t.Errorf("wait for a container that never started: got error %v, want one with %q", err, got.Error)
 	}
 }
@@ -53,16 +53,16 @@ func TestFailedStart(t *testing.T) {
 // The exit code of a container is 0 if only its child was killed for memory.
 func TestMemoryKillOfAChild(t *testing.T) {
 	l := newLab(t)
-	box := l.box("a", "hog-child")
-	box.Limits.Memory = 64 << 20
-	if exit, log := l.run(box); !exit.OOMKilled || exit.Code != 0 {
+	desired := l.container("a", "hog-child")
+	desired.Limits.Memory = 64 << 20
+	if exit, log := l.run(desired); !exit.OOMKilled || exit.Code != 0 {
 		t.Errorf("exit: got %+v, want code 0 and OOMKilled true; log:\n%s", exit, log)
 	}
 }
 
 func TestStopOfProgramThatIgnoresSIGTERM(t *testing.T) {
 	l := newLab(t)
-	name := l.start(l.box("a", "deaf"))
+	name := l.start(l.container("a", "deaf"))
 	l.awaitLog(name, "deaf")
 	l.must(l.Stop(t.Context(), name, time.Millisecond))
 	exit, err := l.Wait(t.Context(), name)
@@ -89,9 +89,9 @@ func (l *lab) awaitLog(name, words string) {
 func TestMissingMountSource(t *testing.T) {
 	l := newLab(t)
 	gone := filepath.Join(t.TempDir(), "gone")
-	box := l.box("a", "exit", "0")
-	box.Mounts = []sandbox.Mount{{What: sandbox.Specs, Source: gone, Target: "/specs"}}
-	if _, err := l.Create(t.Context(), box); err == nil || !strings.Contains(err.Error(), gone) {
+	desired := l.container("a", "exit", "0")
+	desired.Mounts = []sandbox.Mount{{What: sandbox.Specs, Source: gone, Target: "/specs"}}
+	if _, err := l.Create(t.Context(), desired); err == nil || !strings.Contains(err.Error(), gone) {
 		t.Errorf("mount of a missing directory: got error %v, want one with %q", err, gone)
 	}
 	if _, err := os.Lstat(gone); err == nil {
@@ -105,9 +105,9 @@ func TestCallOutKeepsItsInode(t *testing.T) {
 	f, err := os.Open(out) // abl reads through a descriptor that it opened before the start
 	l.must(err)
 	defer f.Close()
-	box := l.box("a", "append", "/abl/out/stdout", "after", "--", "try-write", "/abl/out/other")
-	box.Mounts = []sandbox.Mount{{What: sandbox.CallOut, Source: out, Target: "/abl/out/stdout"}}
-	if log := l.good(box); !strings.Contains(log, "read-only file system") {
+	desired := l.container("a", "append", "/abl/out/stdout", "after", "--", "try-write", "/abl/out/other")
+	desired.Mounts = []sandbox.Mount{{What: sandbox.CallOut, Source: out, Target: "/abl/out/stdout"}}
+	if log := l.good(desired); !strings.Contains(log, "read-only file system") {
 		t.Errorf("log of a write next to stdout: got %q, want %q in it", log, "read-only file system")
 	}
 	text, err := io.ReadAll(f)
@@ -115,9 +115,9 @@ func TestCallOutKeepsItsInode(t *testing.T) {
 	if string(text) != "before after" {
 		t.Errorf("text from the open descriptor: got %q, want %q", text, "before after")
 	}
-	box = l.box("b", "remove", "/abl/out/stdout")
-	box.Mounts = []sandbox.Mount{{What: sandbox.CallOut, Source: out, Target: "/abl/out/stdout"}}
-	if exit, log := l.run(box); exit.Code == 0 {
+	desired = l.container("b", "remove", "/abl/out/stdout")
+	desired.Mounts = []sandbox.Mount{{What: sandbox.CallOut, Source: out, Target: "/abl/out/stdout"}}
+	if exit, log := l.run(desired); exit.Code == 0 {
 		t.Errorf("removal of a mounted file: got exit code 0 and log %q, want another code", log)
 	}
 }
@@ -128,9 +128,9 @@ func TestRoleMounts(t *testing.T) {
 	git := filepath.Join(src, ".git")
 	l.must(os.Mkdir(git, 0o755))
 	l.own(git)
-	box := l.box("a", "try-write", "/workspace/src/b", "--", "try-write", "/workspace/src/.git/config", "--",
+	desired := l.container("a", "try-write", "/workspace/src/b", "--", "try-write", "/workspace/src/.git/config", "--",
 		"try-write", "/workspace/specs/x", "--", "try-write", "/etc", "--", "try-write", "/new", "--", "cat", "/workspace/src/a")
-	box.Mounts = []sandbox.Mount{
+	desired.Mounts = []sandbox.Mount{
 		{What: sandbox.GitDir, Source: git, Target: "/workspace/src/.git"},
 		{What: sandbox.Workspace, Source: src, Target: "/workspace/src"},
 		{What: sandbox.Specs, Source: l.dir(nil), Target: "/workspace/specs"},
@@ -141,7 +141,7 @@ func TestRoleMounts(t *testing.T) {
 		"write /etc: open /etc: is a directory\n" +
 		"write /new: open /new: read-only file system\n" +
 		"code"
-	if log := l.good(box); log != want {
+	if log := l.good(desired); log != want {
 		t.Errorf("log of the writes: got\n%s\nwant\n%s", log, want)
 	}
 }
@@ -149,7 +149,7 @@ func TestRoleMounts(t *testing.T) {
 func TestLogsOfBothStreams(t *testing.T) {
 	l := newLab(t)
 	line := strings.Repeat("x", 20<<10) // longer than one record of the engine's log
-	log := l.good(l.box("a", "repeat", line, "20", "--", "warn", "oops"))
+	log := l.good(l.container("a", "repeat", line, "20", "--", "warn", "oops"))
 	if !strings.Contains(log, "oops") || strings.Count(log, line+"\n") != 20 {
 		t.Errorf("log of both streams: got %d bytes with %d long lines, want 20 long lines and %q",
 			len(log), strings.Count(log, line+"\n"), "oops")
@@ -160,19 +160,19 @@ func TestCopyIn(t *testing.T) {
 	l := newLab(t)
 	scratch := sandbox.Volume{Name: sandbox.Name(l.project, "s"), Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(t.Context(), scratch))
-	box := l.box("a", "cat", "/scratch/note")
-	box.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: scratch.Name, Target: "/scratch"}}
-	_, err := l.Create(t.Context(), box)
+	desired := l.container("a", "cat", "/scratch/note")
+	desired.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: scratch.Name, Target: "/scratch"}}
+	_, err := l.Create(t.Context(), desired)
 	l.must(err)
-	l.must(l.CopyIn(t.Context(), box.Name, "/scratch", copyOf(tarOf("note", []byte("brought")))))
-	if err := l.CopyIn(t.Context(), box.Name, "/", copyOf(tarOf("note", nil))); err == nil {
+	l.must(l.CopyIn(t.Context(), desired.Name, "/scratch", copyOf(tarOf("note", []byte("brought")))))
+	if err := l.CopyIn(t.Context(), desired.Name, "/", copyOf(tarOf("note", nil))); err == nil {
 		t.Error("copy to the read-only root: got no error, want one")
 	}
-	l.must(l.Start(t.Context(), box.Name))
-	if _, err := l.Wait(t.Context(), box.Name); err != nil {
+	l.must(l.Start(t.Context(), desired.Name))
+	if _, err := l.Wait(t.Context(), desired.Name); err != nil {
 		t.Fatal(err)
 	}
-	if log, err := l.Logs(t.Context(), box.Name, 100); err != nil || string(log) != "brought" {
+	if log, err := l.Logs(t.Context(), desired.Name, 100); err != nil || string(log) != "brought" {
 		t.Errorf("file in the container: got %q, error %v, want %q", log, err, "brought")
 	}
 }
@@ -183,9 +183,9 @@ func TestCopyInOfHostileTrees(t *testing.T) {
 	l := newLab(t)
 	scratch := sandbox.Volume{Name: sandbox.Name(l.project, "s"), Labels: l.labels("volume")}
 	l.must(l.EnsureVolume(t.Context(), scratch))
-	box := l.box("a", "cat", "/scratch/tree/out")
-	box.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: scratch.Name, Target: "/scratch"}}
-	_, err := l.Create(t.Context(), box)
+	desired := l.container("a", "cat", "/scratch/tree/out")
+	desired.Mounts = []sandbox.Mount{{What: sandbox.Scratch, Source: scratch.Name, Target: "/scratch"}}
+	_, err := l.Create(t.Context(), desired)
 	l.must(err)
 	var tree bytes.Buffer
 	w := tar.NewWriter(&tree)
@@ -199,23 +199,23 @@ func TestCopyInOfHostileTrees(t *testing.T) {
 		l.must(w.WriteHeader(&h))
 	}
 	l.must(w.Close())
-	l.must(l.CopyIn(t.Context(), box.Name, "/scratch", copyOf(&tree)))
-	l.must(l.Start(t.Context(), box.Name))
-	_, err = l.Wait(t.Context(), box.Name)
+	l.must(l.CopyIn(t.Context(), desired.Name, "/scratch", copyOf(&tree)))
+	l.must(l.Start(t.Context(), desired.Name))
+	_, err = l.Wait(t.Context(), desired.Name)
 	l.must(err)
-	if log, err := l.Logs(t.Context(), box.Name, 1<<10); err != nil || !strings.Contains(string(log), "localhost") {
+	if log, err := l.Logs(t.Context(), desired.Name, 1<<10); err != nil || !strings.Contains(string(log), "localhost") {
 		t.Errorf("file behind the link: got %q, error %v, want %q in it", log, err, "localhost")
 	}
 }
 
 func TestAttach(t *testing.T) {
 	l := newLab(t)
-	box := l.box("a", "echo")
-	box.Term = true
-	_, err := l.Create(t.Context(), box)
+	desired := l.container("a", "echo")
+	desired.Term = true
+	_, err := l.Create(t.Context(), desired)
 	l.must(err)
 	var out bytes.Buffer
-	exit, err := l.Attach(t.Context(), box.Name, sandbox.Terminal{
+	exit, err := l.Attach(t.Context(), desired.Name, sandbox.Terminal{
 		In: strings.NewReader("bye\n"), Out: &out, Size: func() (int, int) { return 80, 24 }, Resized: nil,
 	})
 	l.must(err)
@@ -226,19 +226,19 @@ func TestAttach(t *testing.T) {
 
 func TestAttachGivesUp(t *testing.T) {
 	l := newLab(t)
-	box := l.box("a", "echo")
-	box.Term = true
-	_, err := l.Create(t.Context(), box)
+	desired := l.container("a", "echo")
+	desired.Term = true
+	_, err := l.Create(t.Context(), desired)
 	l.must(err)
 	ctx, cancel := context.WithCancel(t.Context())
 	in, typist := io.Pipe()
 	t.Cleanup(func() { l.must(typist.Close()) })
 	go func() {
 		typist.Write([]byte("hello\n")) //nolint:errcheck // the test checks the output
-		l.awaitLog(box.Name, "hello")
+		l.awaitLog(desired.Name, "hello")
 		cancel()
 	}()
-	_, err = l.Attach(ctx, box.Name, sandbox.Terminal{In: in, Out: io.Discard, Size: func() (int, int) { return 0, 0 }})
+	_, err = l.Attach(ctx, desired.Name, sandbox.Terminal{In: in, Out: io.Discard, Size: func() (int, int) { return 0, 0 }})
 	if err == nil || ctx.Err() == nil {
 		t.Errorf("cancelled attach: got error %v, context %v, want an error after the cancellation", err, ctx.Err())
 	}
@@ -247,11 +247,11 @@ func TestAttachGivesUp(t *testing.T) {
 // The probe reads its restrictions from the kernel in the container.
 func TestSeenFromInside(t *testing.T) {
 	l := newLab(t)
-	box := l.box("a", "cat", "/proc/self/status", "--", "cat", "/proc/sys/kernel/hostname", "--", "cat", "/proc/mounts", "--", "cat", "/proc/self/limits")
-	box.Tmpfs = []sandbox.Tmpfs{{Target: "/tmp", Size: 1 << 20, Mode: "1777"}, {Target: "/home/agent", Mode: "0700", Owned: true, Exec: true}}
-	box.Limits = sandbox.Limits{FileSize: 1 << 20, OpenFile: 512}
+	desired := l.container("a", "cat", "/proc/self/status", "--", "cat", "/proc/sys/kernel/hostname", "--", "cat", "/proc/mounts", "--", "cat", "/proc/self/limits")
+	desired.Tmpfs = []sandbox.Tmpfs{{Target: "/tmp", Size: 1 << 20, Mode: "1777"}, {Target: "/home/agent", Mode: "0700", Owned: true, Exec: true}}
+	desired.Limits = sandbox.Limits{FileSize: 1 << 20, OpenFile: 512}
 	uid, gid, _ := strings.Cut(l.user, ":")
-	log := l.good(box)
+	log := l.good(desired)
 	for _, want := range []string{
 		"Uid:\t" + uid + "\t", "Gid:\t" + gid + "\t", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2",
 		"\nbox\n", "overlay / overlay ro,", "tmpfs /tmp tmpfs rw,nosuid,nodev,noexec,", "tmpfs /home/agent tmpfs rw,nosuid,nodev,relatime,mode=700,uid=" + uid,
@@ -263,11 +263,11 @@ func TestSeenFromInside(t *testing.T) {
 	}
 }
 
-func TestLooseBox(t *testing.T) {
+func TestLooseContainer(t *testing.T) {
 	l := newLab(t)
-	box := l.box("a", "cat", "/proc/self/status", "--", "write", "/new", "text", "--", "cat", "/new")
-	box.User, box.Loose = "", true
-	log := l.good(box)
+	desired := l.container("a", "cat", "/proc/self/status", "--", "write", "/new", "text", "--", "cat", "/new")
+	desired.User, desired.Loose = "", true
+	log := l.good(desired)
 	for _, want := range []string{"Uid:\t0\t", "CapEff:\t00000000000000cb", "NoNewPrivs:\t1", "Seccomp:\t2", "text"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("seen from inside: got\n%s\nwant %q in it", log, want)
@@ -277,7 +277,7 @@ func TestLooseBox(t *testing.T) {
 
 // The volumes that a service's image declares are removed with its container. Files copied to one
 // before the start are there afterwards.
-func TestLooseBoxTakesItsVolumesAlong(t *testing.T) {
+func TestLooseContainerTakesItsVolumesAlong(t *testing.T) {
 	l := newLab(t)
 	from := "FROM " + probeImage + "\nCOPY seed /data/seed\nVOLUME /data\n"
 	var folder bytes.Buffer
@@ -294,25 +294,25 @@ func TestLooseBoxTakesItsVolumesAlong(t *testing.T) {
 	for _, ends := range []string{"removed", "swept"} {
 		t.Run(ends, func(t *testing.T) {
 			l := l.in(t)
-			box := l.box(ends, "cat", "/data/seed")
-			box.Image, box.User, box.Loose = image, "", true
-			_, err := l.Create(t.Context(), box)
+			desired := l.container(ends, "cat", "/data/seed")
+			desired.Image, desired.User, desired.Loose = image, "", true
+			_, err := l.Create(t.Context(), desired)
 			l.must(err)
-			proof, err := l.Prove(t.Context(), box)
-			l.must(errors.Join(err, proof.Err(), l.CopyIn(t.Context(), box.Name, "/data", copyOf(tarOf("seed", []byte("new"))))))
-			l.must(l.Start(t.Context(), box.Name))
-			_, err = l.Wait(t.Context(), box.Name)
+			proof, err := l.Prove(t.Context(), desired)
+			l.must(errors.Join(err, proof.Err(), l.CopyIn(t.Context(), desired.Name, "/data", copyOf(tarOf("seed", []byte("new"))))))
+			l.must(l.Start(t.Context(), desired.Name))
+			_, err = l.Wait(t.Context(), desired.Name)
 			l.must(err)
-			if log, err := l.Logs(t.Context(), box.Name, 1<<10); err != nil || string(log) != "new" {
+			if log, err := l.Logs(t.Context(), desired.Name, 1<<10); err != nil || string(log) != "new" {
 				t.Errorf("seed in the volume: got %q, error %v, want %q", log, err, "new")
 			}
-			made, err := l.api.ContainerInspect(t.Context(), box.Name)
+			made, err := l.api.ContainerInspect(t.Context(), desired.Name)
 			l.must(err)
 			if len(made.Mounts) != 1 || made.Mounts[0].Name == "" {
 				t.Fatalf("volumes of the container: got %+v, want one with a name", made.Mounts)
 			}
 			if ends == "removed" {
-				l.must(l.Remove(t.Context(), box.Name))
+				l.must(l.Remove(t.Context(), desired.Name))
 			} else {
 				_, err = l.Sweep(t.Context(), l.ours(), nil)
 				l.must(err)
@@ -325,42 +325,42 @@ func TestLooseBoxTakesItsVolumesAlong(t *testing.T) {
 }
 
 // A foreign image has no deadline, but its processes end with its holder, which has one.
-func TestLooseBoxEndsWithItsHolder(t *testing.T) {
+func TestLooseContainerEndsWithItsHolder(t *testing.T) {
 	l := newLab(t)
-	holder, box := l.box("holder", "block"), l.box("a", "block")
+	holder, desired := l.container("holder", "block"), l.container("a", "block")
 	holder.Reach.Endpoints = []sandbox.Endpoint{{Network: l.network("n", false)}}
-	box.User, box.Loose, box.Below, box.Reach.Join = "", true, true, holder.Name
-	for _, b := range []sandbox.Box{holder, box} {
+	desired.User, desired.Loose, desired.Below, desired.Reach.Join = "", true, true, holder.Name
+	for _, b := range []sandbox.ContainerConfig{holder, desired} {
 		l.start(b)
 	}
 	l.must(l.Stop(t.Context(), holder.Name, 0))
-	if exit, err := l.Wait(t.Context(), box.Name); err != nil || exit.Code != 137 {
+	if exit, err := l.Wait(t.Context(), desired.Name); err != nil || exit.Code != 137 {
 		t.Errorf("end with the holder: got %+v, error %v, want exit code 137", exit, err)
 	}
 }
 
 // The test applies the checks of the CIS benchmark for Docker to real containers.
-func TestBenchmarkOfRealBoxes(t *testing.T) {
+func TestBenchmarkOfRealContainers(t *testing.T) {
 	l := newLab(t)
 	net := l.network("n", false)
-	holder := l.box("holder", "block")
+	holder := l.container("holder", "block")
 	holder.Reach.Endpoints = []sandbox.Endpoint{{Network: net}}
-	joined := l.box("joined", "block")
+	joined := l.container("joined", "block")
 	joined.Reach.Join = holder.Name
 	joined.Tmpfs = []sandbox.Tmpfs{{Target: "/tmp", Size: 1 << 20, Mode: "1777"}}
 	joined.Mounts = []sandbox.Mount{
 		{What: sandbox.Workspace, Source: l.dir(nil), Target: "/workspace/src"},
 		{What: sandbox.Specs, Source: l.dir(nil), Target: "/workspace/specs"},
 	}
-	alone := l.box("alone", "block")
-	for _, box := range []sandbox.Box{holder, joined, alone} {
-		box.Limits = sandbox.Limits{Memory: 128 << 20, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 1024}
-		l.start(box)
-		got, err := l.api.ContainerInspect(t.Context(), box.Name)
+	alone := l.container("alone", "block")
+	for _, desired := range []sandbox.ContainerConfig{holder, joined, alone} {
+		desired.Limits = sandbox.Limits{Memory: 128 << 20, CPUs: 1, Pids: 64, FileSize: 1 << 30, OpenFile: 1024}
+		l.start(desired)
+		got, err := l.api.ContainerInspect(t.Context(), desired.Name)
 		l.must(err)
 		for check, holds := range cis(got) {
 			if !holds {
-				t.Errorf("check %q of container %q: got false, want true", check, box.Name)
+				t.Errorf("check %q of container %q: got false, want true", check, desired.Name)
 			}
 		}
 	}

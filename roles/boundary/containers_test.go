@@ -37,7 +37,7 @@ func TestReach(t *testing.T) {
 		{placeTrial + "db", nil, 3000, true, "abl-id-net-trial as db"},
 	} {
 		for _, egress := range []string{"", "mine"} {
-			s := &Boxes{ID: "id", Gated: c.gated, Egress: egress, Port: c.port, Services: c.services}
+			s := &Containers{ID: "id", Gated: c.gated, Egress: egress, Port: c.port, Services: c.services}
 			if got := rolestest.ShowReach(s.Reach(c.place)); got != c.want {
 				t.Errorf("%s, gated %v, port %d, services %t: got %s, want %s",
 					c.place, c.gated != nil, c.port, c.services, got, c.want)
@@ -45,7 +45,7 @@ func TestReach(t *testing.T) {
 		}
 	}
 	for egress, want := range map[string]string{"": "abl-id-net-egress", "mine": "mine foreign"} {
-		s := &Boxes{ID: "id", Egress: egress}
+		s := &Containers{ID: "id", Egress: egress}
 		if got := rolestest.ShowReach(sandbox.Reach{Endpoints: []sandbox.Endpoint{s.EgressEndpoint()}}); got != want {
 			t.Errorf("the route: got %s, want %s", got, want)
 		}
@@ -54,11 +54,11 @@ func TestReach(t *testing.T) {
 
 func TestHolder(t *testing.T) {
 	e := &sandboxtest.Engine{}
-	site := func() *Boxes { return &Boxes{Engine: e, ID: "id", Phase: 1, Helper: "holder"} }
+	site := func() *Containers { return &Containers{Engine: e, ID: "id", Phase: 1, Helper: "holder"} }
 	first := site()
 	rolestest.Must(t, first.Holder(t.Context(), PlaceBuilder))
 	const name = "abl-id-holder-builder"
-	b, _ := e.Box(name)
+	b, _ := e.Config(name)
 	if b.User != toolUser || b.Labels[sandbox.LabelKind] != "holder" {
 		t.Errorf("holder: got %+v, want user %s and kind holder", b, toolUser)
 	}
@@ -104,10 +104,10 @@ func TestHolder(t *testing.T) {
 // was stopped.
 func TestHolderLives(t *testing.T) {
 	e := &sandboxtest.Engine{}
-	s := &Boxes{Engine: e, ID: "id", Helper: "holder", Life: time.Hour}
+	s := &Containers{Engine: e, ID: "id", Helper: "holder", Life: time.Hour}
 	rolestest.Must(t, s.Holder(t.Context(), PlaceApp))
 	const name = "abl-id-holder-app"
-	b, _ := e.Box(name)
+	b, _ := e.Config(name)
 	until, err := strconv.ParseInt(b.Labels[sandbox.LabelDeadline], 10, 64)
 	if left := time.Until(time.Unix(until, 0)); err != nil || left > time.Hour || left < 50*time.Minute {
 		t.Errorf("time left: got %s, error %v, want 50 to 60 minutes", left, err)
@@ -125,7 +125,7 @@ func TestHolderFails(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			e := &sandboxtest.Engine{}
 			e.Fail(method, 1, away)
-			s := &Boxes{Engine: e, ID: "id", Helper: "holder"}
+			s := &Containers{Engine: e, ID: "id", Helper: "holder"}
 			if err := s.Holder(t.Context(), PlaceApp); !errors.Is(err, sandbox.ErrUnreachable) {
 				t.Errorf("%s failed: got error %v, want %v", method, err, sandbox.ErrUnreachable)
 			}
@@ -135,7 +135,7 @@ func TestHolderFails(t *testing.T) {
 		})
 	}
 	e := &sandboxtest.Engine{}
-	if err := (&Boxes{Engine: e, ID: "id", Helper: "holder"}).Holder(rolestest.Cancelled(t), PlaceApp); !errors.Is(err, context.Canceled) || len(e.Left()) > 0 {
+	if err := (&Containers{Engine: e, ID: "id", Helper: "holder"}).Holder(rolestest.Cancelled(t), PlaceApp); !errors.Is(err, context.Canceled) || len(e.Left()) > 0 {
 		t.Errorf("cancelled: got error %v, left %v, want %v and none left", err, e.Left(), context.Canceled)
 	}
 }
@@ -144,7 +144,7 @@ func TestHolderFails(t *testing.T) {
 // that calls share a running one.
 func TestHostServerIsReplaced(t *testing.T) {
 	e := &sandboxtest.Engine{}
-	s := &Boxes{Engine: e, ID: "id", Helper: "holder"}
+	s := &Containers{Engine: e, ID: "id", Helper: "holder"}
 	start := func() string {
 		t.Helper()
 		e.Forget()

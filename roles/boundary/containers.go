@@ -18,11 +18,11 @@ import (
 	"abl/roles"
 )
 
-// Boxes describes the containers of a project: their labels, their user, their limits and their
+// Containers describes the containers of a project: their labels, their user, their limits and their
 // networks. Each role, and the app, has a holder: a small container whose network namespace the
 // role's calls join, so that a call has the network access of its role. Joining a namespace
 // makes a call start in less than half the time of creating endpoints (docs/architecture.md).
-type Boxes struct {
+type Containers struct {
 	Engine   sandbox.Engine
 	ID       string // the project's id, for names and labels
 	State    string // LabelState of containers, networks and volumes, "" for no label
@@ -66,16 +66,16 @@ const (
 // toolUser differs from the user of every role, so that no role can signal its holder.
 const toolUser = "10009:10009"
 
-// BoxName returns the engine-wide name of a container of the project.
-func BoxName(id, key string) string { return sandbox.Name(id, key) }
+// ContainerName returns the engine-wide name of a container of the project.
+func ContainerName(id, key string) string { return sandbox.Name(id, key) }
 
-func (s *Boxes) Name(key string) string { return BoxName(s.ID, key) }
+func (s *Containers) Name(key string) string { return ContainerName(s.ID, key) }
 
 // Network returns the name of one of the project's networks.
-func (s *Boxes) Network(what string) string { return s.Name("net-" + what) }
+func (s *Containers) Network(what string) string { return s.Name("net-" + what) }
 
 // Labels returns the labels of a container, network or volume.
-func (s *Boxes) Labels(kind, role, call string, deadline time.Time) map[string]string {
+func (s *Containers) Labels(kind, role, call string, deadline time.Time) map[string]string {
 	labels := map[string]string{
 		sandbox.LabelProject:  s.ID,
 		sandbox.LabelKind:     kind,
@@ -94,8 +94,8 @@ func (s *Boxes) Labels(kind, role, call string, deadline time.Time) map[string]s
 }
 
 // Tool describes a container for one of abl's own programs.
-func (s *Boxes) Tool(name string, labels map[string]string, argv ...string) sandbox.Box {
-	return sandbox.Box{
+func (s *Containers) Tool(name string, labels map[string]string, argv ...string) sandbox.ContainerConfig {
+	return sandbox.ContainerConfig{
 		Name:   s.Name(name),
 		Image:  s.Helper,
 		User:   toolUser,
@@ -105,13 +105,13 @@ func (s *Boxes) Tool(name string, labels map[string]string, argv ...string) sand
 	}
 }
 
-// Container returns the container that box describes.
-func (s *Boxes) Container(box sandbox.Box) sandbox.Container {
-	return sandbox.Container{Engine: s.Engine, Box: box}
+// Container returns the container with a configuration.
+func (s *Containers) Container(container sandbox.ContainerConfig) sandbox.Container {
+	return sandbox.Container{Engine: s.Engine, ContainerConfig: container}
 }
 
 // HolderEnded returns a sandbox.ErrKilled if err may be caused by the end of a place's holder.
-func (s *Boxes) HolderEnded(ctx context.Context, place string, err error) error {
+func (s *Containers) HolderEnded(ctx context.Context, place string, err error) error {
 	if place == "" {
 		return err
 	}
@@ -119,11 +119,13 @@ func (s *Boxes) HolderEnded(ctx context.Context, place string, err error) error 
 }
 
 // Gone reports whether a container does not exist or does not run.
-func (s *Boxes) Gone(ctx context.Context, name string) bool { return sandbox.Gone(ctx, s.Engine, name) }
+func (s *Containers) Gone(ctx context.Context, name string) bool {
+	return sandbox.Gone(ctx, s.Engine, name)
+}
 
 // Worker describes a container for an agent, an app, tests or a build.
-func (s *Boxes) Worker(name, image, place string, labels map[string]string) sandbox.Box {
-	return sandbox.Box{
+func (s *Containers) Worker(name, image, place string, labels map[string]string) sandbox.ContainerConfig {
+	return sandbox.ContainerConfig{
 		Name:   s.Name(name),
 		Image:  image,
 		User:   fmt.Sprintf("%d:%d", s.UID, s.GID),
@@ -139,7 +141,7 @@ func (s *Boxes) Worker(name, image, place string, labels map[string]string) sand
 }
 
 // Reach returns the networks of a place and its names there.
-func (s *Boxes) Reach(place string) sandbox.Reach {
+func (s *Containers) Reach(place string) sandbox.Reach {
 	var reach sandbox.Reach
 	on := func(network string, aliases ...string) {
 		reach.Endpoints = append(reach.Endpoints, sandbox.Endpoint{Network: s.Network(network), Aliases: aliases})
@@ -175,7 +177,7 @@ func (s *Boxes) Reach(place string) sandbox.Reach {
 }
 
 // JoinPlace returns the reach of a container that joins the holder of a place, "" for no network.
-func (s *Boxes) JoinPlace(place string) sandbox.Reach {
+func (s *Containers) JoinPlace(place string) sandbox.Reach {
 	if place == "" {
 		return sandbox.Reach{}
 	}
@@ -188,12 +190,12 @@ func Join(holder string, reach sandbox.Reach) sandbox.Reach {
 }
 
 // EgressEndpoint returns the gateways' endpoint on the egress network.
-func (s *Boxes) EgressEndpoint() sandbox.Endpoint {
+func (s *Containers) EgressEndpoint() sandbox.Endpoint {
 	return sandbox.Endpoint{Network: cmp.Or(s.Egress, s.Network("egress")), Foreign: s.Egress != ""}
 }
 
 // EnsureEgress creates the egress network, unless the user configured one.
-func (s *Boxes) EnsureEgress(ctx context.Context) error {
+func (s *Containers) EnsureEgress(ctx context.Context) error {
 	if s.Egress != "" {
 		return nil
 	}
@@ -206,14 +208,14 @@ func (s *Boxes) EnsureEgress(ctx context.Context) error {
 }
 
 // PhaseEnd returns the deadline of containers, networks and volumes that live as long as the phase.
-func (s *Boxes) PhaseEnd() time.Time { return time.Now().Add(cmp.Or(s.Life, 24*time.Hour)) }
+func (s *Containers) PhaseEnd() time.Time { return time.Now().Add(cmp.Or(s.Life, 24*time.Hour)) }
 
 // HolderName returns the name of the holder of a place.
-func (s *Boxes) HolderName(place string) string { return s.Name("holder-" + place) }
+func (s *Containers) HolderName(place string) string { return s.Name("holder-" + place) }
 
 // Holder starts the holder of a place unless it runs: it may have ended at its deadline or with
 // the engine. It does nothing for the place "".
-func (s *Boxes) Holder(ctx context.Context, place string) error {
+func (s *Containers) Holder(ctx context.Context, place string) error {
 	if place == "" {
 		return nil
 	}
@@ -232,24 +234,24 @@ func (s *Boxes) Holder(ctx context.Context, place string) error {
 
 // startHolder starts a new holder of a place. The holder, and with it the network of the
 // containers that joined it, ends at until.
-func (s *Boxes) startHolder(ctx context.Context, place string, until time.Time) error {
+func (s *Containers) startHolder(ctx context.Context, place string, until time.Time) error {
 	reach := s.Reach(place)
-	box := s.Tool("holder-"+place, s.Labels("holder", place, "", until))
-	box.Seals, box.Reach = len(reach.Endpoints) > 0, reach
+	container := s.Tool("holder-"+place, s.Labels("holder", place, "", until))
+	container.Seals, container.Reach = len(reach.Endpoints) > 0, reach
 	var args []string
 	if len(reach.Self) > 0 {
-		box.Mounts = []sandbox.Mount{s.SocketVolume(place)}
+		container.Mounts = []sandbox.Mount{s.SocketVolume(place)}
 		args = s.passArgs(place)
 	}
-	if box.Seals {
+	if container.Seals {
 		args = append(args, "--seal", toolUser)
 	}
-	return s.StartNamespace(ctx, box, args...)
+	return s.StartNamespace(ctx, container, args...)
 }
 
 // SocketVolume returns the volume with the sockets that connect the holder of an app and the
 // holders of its tests. The Verifier tests the app at PlaceApp.
-func (s *Boxes) SocketVolume(place string) sandbox.Mount {
+func (s *Containers) SocketVolume(place string) sandbox.Mount {
 	if place == PlaceVerifier {
 		place = PlaceApp
 	}
@@ -258,7 +260,7 @@ func (s *Boxes) SocketVolume(place string) sandbox.Mount {
 
 // passArgs returns the holder's arguments that forward connections to the app and to its
 // broker: from the sockets on the app's side, and to the sockets on the side of its tests.
-func (s *Boxes) passArgs(place string) []string {
+func (s *Containers) passArgs(place string) []string {
 	pairs := [][2]string{{LocalAddr(helper.BrokerPort), BrokerSocket}}
 	if !s.IsProgram() {
 		pairs = append(pairs, [2]string{LocalAddr(s.Port), AppSocket})
@@ -274,7 +276,7 @@ func (s *Boxes) passArgs(place string) []string {
 }
 
 // IsProgram reports whether the app is a program, which its broker runs and which does not listen.
-func (s *Boxes) IsProgram() bool { return s.Port == helper.BrokerPort }
+func (s *Containers) IsProgram() bool { return s.Port == helper.BrokerPort }
 
 // LocalAddr returns the address of a port of the container itself.
 func LocalAddr(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
@@ -287,24 +289,24 @@ const (
 
 // StartNamespace starts a container that holds a network namespace, and waits until it is ready.
 // It ignores the end of ctx, so that the engine creates no container after the last sweep.
-func (s *Boxes) StartNamespace(ctx context.Context, box sandbox.Box, args ...string) (err error) {
-	ctx, reach := context.WithoutCancel(ctx), box.Reach
+func (s *Containers) StartNamespace(ctx context.Context, container sandbox.ContainerConfig, args ...string) (err error) {
+	ctx, reach := context.WithoutCancel(ctx), container.Reach
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("cannot create the network of %s: %w", box.Name, err)
+			err = fmt.Errorf("cannot create the network of %s: %w", container.Name, err)
 		}
 	}()
 	for _, ep := range reach.Endpoints {
 		n := sandbox.Network{
 			Name:   ep.Network,
 			Pool:   s.Pool,
-			Labels: s.Labels("network", box.Labels[sandbox.LabelRole], "", s.PhaseEnd()),
+			Labels: s.Labels("network", container.Labels[sandbox.LabelRole], "", s.PhaseEnd()),
 		}
 		if err := s.Engine.EnsureNetwork(ctx, n); err != nil {
 			return err
 		}
 	}
-	for _, m := range box.Mounts {
+	for _, m := range container.Mounts {
 		if m.What != sandbox.Sockets {
 			continue
 		}
@@ -313,8 +315,8 @@ func (s *Boxes) StartNamespace(ctx context.Context, box sandbox.Box, args ...str
 			return err
 		}
 	}
-	box.Argv = HolderArgv(box, args...)
-	_, err = s.startTool(ctx, box)
+	container.Argv = HolderArgv(container, args...)
+	_, err = s.startTool(ctx, container)
 	return err
 }
 
@@ -323,12 +325,12 @@ const MaxStarts = 3
 
 // startTool starts a container of abl's own programs and returns its first line. It starts another one
 // if something else ends it.
-func (s *Boxes) startTool(ctx context.Context, box sandbox.Box) (line []byte, err error) {
+func (s *Containers) startTool(ctx context.Context, container sandbox.ContainerConfig) (line []byte, err error) {
 	for range MaxStarts {
-		if line, err = tryTool(ctx, s.Container(box)); err == nil {
+		if line, err = tryTool(ctx, s.Container(container)); err == nil {
 			break
 		}
-		if st, serr := s.Engine.Status(ctx, box.Name); serr != nil || st.State != sandbox.Exited {
+		if st, serr := s.Engine.Status(ctx, container.Name); serr != nil || st.State != sandbox.Exited {
 			break
 		}
 	}
@@ -352,13 +354,13 @@ func tryTool(ctx context.Context, c sandbox.Container) ([]byte, error) {
 }
 
 // HolderArgv returns the command line of a container that holds a network namespace.
-func HolderArgv(box sandbox.Box, args ...string) []string {
-	return append([]string{helper.Bin + "/" + helper.HelperHolder, "--deadline", box.Labels[sandbox.LabelDeadline]},
+func HolderArgv(container sandbox.ContainerConfig, args ...string) []string {
+	return append([]string{helper.Bin + "/" + helper.HelperHolder, "--deadline", container.Labels[sandbox.LabelDeadline]},
 		args...)
 }
 
 // HostAddrs returns the addresses of the engine's machine, without loopback addresses.
-func (s *Boxes) HostAddrs(ctx context.Context) (all []netip.Addr, err error) {
+func (s *Containers) HostAddrs(ctx context.Context) (all []netip.Addr, err error) {
 	b, err := s.hostServer(ctx)
 	if err != nil {
 		return nil, err
@@ -374,16 +376,16 @@ func (s *Boxes) HostAddrs(ctx context.Context) (all []netip.Addr, err error) {
 }
 
 // hostServer returns the listener on the engine's machine, and starts it unless it runs.
-func (s *Boxes) hostServer(ctx context.Context) (*HostServer, error) {
+func (s *Containers) hostServer(ctx context.Context) (*HostServer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.server != nil && !s.Gone(ctx, s.server.Name) {
 		return s.server, nil
 	}
-	box := HostBox(s.Tool("listener", s.Labels("listener", "", "", s.PhaseEnd())))
-	line, err := s.startTool(context.WithoutCancel(ctx), box)
+	container := HostContainer(s.Tool("listener", s.Labels("listener", "", "", s.PhaseEnd())))
+	line, err := s.startTool(context.WithoutCancel(ctx), container)
 	if err == nil {
-		s.server, err = ReadHostServer(s.Engine, box.Name, line)
+		s.server, err = ReadHostServer(s.Engine, container.Name, line)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on the engine's machine: %w", err)
