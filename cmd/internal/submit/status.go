@@ -39,7 +39,7 @@ type row struct {
 
 // status prints a row for each phase of the projects.
 func status(ctx context.Context, s *project.Project) error {
-	on, err := chosen(s.In)
+	on, err := systemOf(s.In.String("on"))
 	if err != nil {
 		return err
 	}
@@ -81,10 +81,7 @@ func rowsOf(ctx context.Context, s *project.Project, of target, jobs []job) (row
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the state of %s: %w", of.repository, err)
 	}
-	name := of.repository
-	if of.directory != "." {
-		name += " " + of.directory
-	}
+	name := strings.TrimSuffix(of.repository+" "+of.directory, " .")
 	for _, n := range remote.Begun() {
 		status := remote.Phase(n).Status
 		r := row{Project: name, Phase: &n, Status: string(status)}
@@ -106,9 +103,7 @@ func rowsOf(ctx context.Context, s *project.Project, of target, jobs []job) (row
 	for _, j := range jobs {
 		if j.project == of {
 			rows[at].Job, rows[at].State, rows[at].Node = j.id, j.state, j.node
-			if j.exit != nil {
-				rows[at].Exit = j.exit
-			}
+			rows[at].Exit = cmp.Or(j.exit, rows[at].Exit)
 		}
 	}
 	rows[at].Node = cmp.Or(rows[at].Node, remote.Host)
@@ -129,10 +124,9 @@ var (
 			`{.status.containerStatuses[?(@.name=="abl")].state.terminated.exitCode}|{"\n"}{end}`}
 )
 
-// slurmEnded are the states of Slurm jobs that have ended. In all others, such as CONFIGURING or
+// slurmDone are the states of Slurm jobs that have ended. In all others, such as CONFIGURING or
 // SUSPENDED, the exit code is 0.
-var slurmEnded = strings.Fields("BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED " +
-	"TIMEOUT")
+var slurmDone = strings.Fields("BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED TIMEOUT")
 
 // jobs asks a scheduler for the jobs of projects, oldest first.
 func (on system) jobs(ctx context.Context, all []target) (jobs []job, err error) {
@@ -145,7 +139,7 @@ func (on system) jobs(ctx context.Context, all []target) (jobs []job, err error)
 		for i, t := range all {
 			if f[0] == t.name() || f[0] == listName(all) && f[1] == strconv.Itoa(i+1) {
 				j := job{project: t, id: f[2], state: f[3], node: f[4]}
-				ended := on.name != "slurm" || slices.Contains(slurmEnded, f[3])
+				ended := on.name != "slurm" || slices.Contains(slurmDone, f[3])
 				if code, err := strconv.Atoi(f[5]); err == nil && ended {
 					if on.name == "slurm" {
 						code >>= 8 // a wait status

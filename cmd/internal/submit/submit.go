@@ -45,23 +45,26 @@ var systems = []system{
 	{"kubernetes", ".abl/submit/kubernetes.yaml", jsonText, kubernetesJobs},
 }
 
-// Systems are the names of the schedulers.
-func Systems() (all []string) {
-	for _, s := range systems {
-		all = append(all, s.name)
+// Systems returns the names of the schedulers.
+func Systems() []string { return []string{systems[0].name, systems[1].name} }
+
+// systemOf returns the scheduler with a name.
+func systemOf(name string) (system, error) {
+	i := slices.IndexFunc(systems, func(s system) bool { return s.name == name })
+	if i < 0 {
+		return system{}, cli.WithHint("abl submit --on slurm",
+			"cannot submit: name the scheduler with --on slurm or --on kubernetes")
 	}
-	return all
+	return systems[i], nil
 }
 
 // Template returns the path of a scheduler's template in a project, and abl's own text of it.
 func Template(name string) (path string, data []byte, err error) {
-	i := slices.IndexFunc(systems, func(s system) bool { return s.name == name })
-	if i < 0 {
-		return "", nil, fmt.Errorf("cannot submit to %q: want slurm or kubernetes", name)
+	on, err := systemOf(name)
+	if err == nil {
+		data, err = fs.ReadFile(abl.Template(), "submit/"+filepath.Base(on.template))
 	}
-	path = systems[i].template
-	data, err = fs.ReadFile(abl.Template(), "submit/"+filepath.Base(path))
-	return path, data, err
+	return on.template, data, err
 }
 
 // Scripts returns the templates of a project that differ from abl's own. They run on the cluster as the
@@ -134,17 +137,6 @@ func lines(all []target) string {
 	return strings.Join(list, "\n")
 }
 
-// chosen returns the scheduler that --on names.
-func chosen(in *cli.Input) (system, error) {
-	for _, s := range systems {
-		if s.name == in.String("on") {
-			return s, nil
-		}
-	}
-	return system{}, cli.WithHint("abl submit --on slurm",
-		"cannot submit: name the scheduler with --on slurm or --on kubernetes")
-}
-
 // targets returns the projects of --projects, or this one.
 func targets(ctx context.Context, s *project.Project) (all []target, err error) {
 	file := s.In.String("projects")
@@ -195,11 +187,8 @@ func targetOf(ctx context.Context, s *project.Project) (t target, err error) {
 	}
 	t.directory, _ = filepath.Rel(top, s.Paths.Root) // both are absolute
 	remote := cmp.Or(s.Conf.Remote.Name, "origin")
-	ask := func(args ...string) string { // without warnings on standard error
-		out, _ := proc.Git(ctx, top, args...).Output() // after an error the answer is missing
-		return strings.TrimSpace(string(out))
-	}
-	if t.repository = ask("remote", "get-url", remote); t.repository == "" {
+	t.repository, err = proc.AskGit(ctx, top, "remote", "get-url", remote)
+	if err != nil || t.repository == "" {
 		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it has no remote %q", s.Paths.Root, remote),
 			"git remote add "+remote+" ADDRESS")
 	}
@@ -207,7 +196,8 @@ func targetOf(ctx context.Context, s *project.Project) (t target, err error) {
 		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %q: the path or the remote %q has a control character",
 			s.Paths.Root, t.repository), "")
 	}
-	if t.branch = ask("branch", "--show-current"); t.branch == "" {
+	t.branch, err = proc.AskGit(ctx, top, "branch", "--show-current")
+	if err != nil || t.branch == "" {
 		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: no branch is checked out", s.Paths.Root),
 			"git switch main")
 	}
@@ -215,7 +205,7 @@ func targetOf(ctx context.Context, s *project.Project) (t target, err error) {
 }
 
 func run(ctx context.Context, s *project.Project) error {
-	on, err := chosen(s.In)
+	on, err := systemOf(s.In.String("on"))
 	if err != nil {
 		return err
 	}
@@ -299,11 +289,11 @@ func give(ctx context.Context, in *cli.Input, on system, text string, all []targ
 		for _, job := range jobs {
 			fmt.Fprintln(w, job)
 		}
-		list := ""
+		hint := "abl submit status --on " + on.name
 		if file := in.String("projects"); file != "" {
-			list = " --projects " + file
+			hint += " --projects " + file
 		}
-		in.Say("abl submit status --on %s%s shows the jobs", on.name, list)
+		in.Say("%s shows the jobs", hint)
 	})
 }
 
