@@ -57,7 +57,7 @@ func run(s started) int {
 		return refuse(s.as, fmt.Errorf("cannot protect the memory of this process: %w", err))
 	}
 	if s.as == helper.HelperRun || s.as == helper.HelperBroker { // these start untrusted programs
-		if err := resetFaultSignals(); err != nil {
+		if err := resetFatalSignals(); err != nil {
 			return refuse(s.as, err)
 		}
 		proc.HoldThreads()

@@ -34,22 +34,28 @@ type bounds struct {
 	limit    time.Duration // from the start; 0 for none. With a limit the end reports the ports in use.
 }
 
-// faultSignals are the signals for which Go's runtime ends a program with exit code 2.
-var faultSignals = []unix.Signal{
+// fatalSignals are the signals for which Go's runtime ends a program with exit code 2, and the last
+// three, which it does not handle.
+var fatalSignals = []unix.Signal{
 	unix.SIGHUP, unix.SIGQUIT, unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV,
-	unix.SIGSTKFLT, unix.SIGSYS,
+	unix.SIGSTKFLT, unix.SIGSYS, 32, 33, 34,
 }
 
-// resetFaultSignals removes Go's handlers for the fault signals. Programs of the same user may
-// send any signal to this process. Without a handler the kernel drops the signal for process 1 of
-// a container; any other process ends by the signal, and process 1 can report that. Package
-// os/signal cannot do this: it takes a queued signal (sigqueue(3)) for a fault of the program
-// itself. The price is that a nil dereference here ends the program without a trace.
-func resetFaultSignals() error {
-	var byDefault [4]uint64 // a struct sigaction of the kernel
-	for _, sig := range faultSignals {
+// resetFatalSignals removes Go's handlers for the fatal signals. Programs of the same user may send
+// any signal to this process. Process 1 of a container ignores them. It does not rely on the kernel,
+// which drops a signal without a handler for process 1 unless a thread blocks it at that moment, such
+// as in the handler of another signal. Any other process ends by the signal, and process 1 can report
+// that. Package os/signal cannot do this: it takes a queued signal (sigqueue(3)) for a fault of the
+// program itself. The price is that a nil dereference here ends the program without a trace.
+func resetFatalSignals() error {
+	const byDefault, ignored = 0, 1
+	action := [4]uint64{byDefault} // a struct sigaction of the kernel
+	if os.Getpid() == 1 {
+		action[0] = ignored
+	}
+	for _, sig := range fatalSignals {
 		const maskSize = 8
-		if _, _, err := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&byDefault)), 0, maskSize, 0, 0); err != 0 {
+		if _, _, err := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, maskSize, 0, 0); err != 0 {
 			return fmt.Errorf("cannot reset the handler of %s: %w", unix.SignalName(sig), err)
 		}
 	}
@@ -126,8 +132,8 @@ func reap(pid int) (ended, alone chan struct{}, status *syscall.WaitStatus) {
 // first is process 1 of a container. It starts the program again as a child, passes signals on to it, waits
 // for every orphan, and returns the exit code. The engine's init would run as the same user as the programs,
 // which could access its memory. first also ends a child that exceeds its deadline: a program that the child
-// started may have stopped it. No program can stop or kill process 1: the kernel drops every signal without
-// a handler.
+// started may have stopped it. No program can stop or kill process 1: the kernel drops SIGKILL and SIGSTOP
+// from inside.
 func first(s started) int {
 	usual, grace := helper.Run, lastGrace
 	if s.as == helper.HelperBroker {

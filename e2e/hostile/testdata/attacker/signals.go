@@ -20,6 +20,12 @@ func signals([]string) {
 		killed, queued, pipe := unix.Kill(1, sig), queue(1, sig), owned(1, sig)
 		fmt.Printf("held: signal %d to process 1: %v, queued %v, of a pipe %v\n", sig, killed, queued, pipe)
 	}
+	// While a thread of process 1 handles a signal, the kernel does not drop signals without a handler.
+	for range 1000 {
+		for _, sig := range []unix.Signal{unix.SIGHUP, unix.SIGSTKFLT, 32, 33, 34} {
+			_, _ = unix.Kill(1, unix.SIGUSR1), unix.Kill(1, sig)
+		}
+	}
 	if err := unix.Kill(1, 0); err != nil {
 		fmt.Println("HOLE: process 1 is gone:", err)
 	}
