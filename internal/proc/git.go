@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -62,19 +61,14 @@ var gitPlaces = []string{
 // gitTime is the maximum run time of AskGit.
 const gitTime = 10 * time.Second
 
-// AskGit runs Git and returns its trimmed output, after an error its error messages. Outside of a
-// repository it returns "".
+// AskGit runs Git and returns its trimmed output, standard output and error together: a warning may
+// mean that the output is incomplete. Outside of a repository it returns "".
 func AskGit(ctx context.Context, dir string, args ...string) (said string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
-	var out, messages bytes.Buffer
-	cmd := Git(ctx, dir, args...)
-	cmd.Stdout, cmd.Stderr = &out, &messages
-	if err = cmd.Run(); err == nil {
-		return strings.TrimSpace(out.String()), nil
-	}
-	if strings.Contains(messages.String(), "not a git repository") {
+	out, err := Git(ctx, dir, args...).CombinedOutput()
+	if err != nil && strings.Contains(string(out), "not a git repository") {
 		return "", nil
 	}
-	return strings.TrimSpace(messages.String()), err
+	return strings.TrimSpace(string(out)), err
 }

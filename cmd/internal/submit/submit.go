@@ -187,8 +187,11 @@ func targetOf(ctx context.Context, s *project.Project) (t target, err error) {
 	}
 	t.directory, _ = filepath.Rel(top, s.Paths.Root) // both are absolute
 	remote := cmp.Or(s.Conf.Remote.Name, "origin")
-	t.repository, err = proc.AskGit(ctx, top, "remote", "get-url", remote)
-	if err != nil || t.repository == "" {
+	ask := func(args ...string) string { // without warnings on standard error
+		out, _ := proc.Git(ctx, top, args...).Output() // after an error the answer is missing
+		return strings.TrimSpace(string(out))
+	}
+	if t.repository = ask("remote", "get-url", remote); t.repository == "" {
 		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: it has no remote %q", s.Paths.Root, remote),
 			"git remote add "+remote+" ADDRESS")
 	}
@@ -196,8 +199,7 @@ func targetOf(ctx context.Context, s *project.Project) (t target, err error) {
 		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %q: the path or the remote %q has a control character",
 			s.Paths.Root, t.repository), "")
 	}
-	t.branch, err = proc.AskGit(ctx, top, "branch", "--show-current")
-	if err != nil || t.branch == "" {
+	if t.branch = ask("branch", "--show-current"); t.branch == "" {
 		return t, exit.With(exit.Usage, fmt.Errorf("cannot submit %s: no branch is checked out", s.Paths.Root),
 			"git switch main")
 	}
