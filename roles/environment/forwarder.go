@@ -77,6 +77,7 @@ func forwardServer(ctx context.Context, at listening, target *url.URL, roots *x5
 		// Otherwise net/http closes the body of the request at the first byte of the response,
 		// while the transport may still read it.
 		_ = http.NewResponseController(w).EnableFullDuplex()
+		w.Header()["Content-Type"] = nil // otherwise net/http may guess a missing one
 		proxy.ServeHTTP(w, r)
 		return true
 	})
